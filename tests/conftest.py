@@ -1,0 +1,26 @@
+"""Fixtures every room shares. A missing server, Node or browser skips with a sentence; in CI it fails."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e import oracle as judge
+
+
+def missing(sentence: str) -> None:
+    """Skip for want of an outside program, or fail where everything must be there."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(sentence)
+    pytest.skip(sentence)
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Iterator[judge.Oracle]:
+    """The official TypeScript client, one process for the whole session."""
+    if not judge.available():
+        missing(judge.MISSING)
+    with judge.Oracle() as it:
+        yield it
