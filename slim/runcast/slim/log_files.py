@@ -1,0 +1,67 @@
+"""Lines to a file and back, compressed when the name ends in `.gz`.
+
+Knows files; does not know what the lines say. Disk and compression work beside the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from runcast.slim.errors import StoreError
+
+PIECE = 1 << 20
+
+
+def _open(path: Path, mode: str) -> BinaryIO:
+    opened = gzip.GzipFile(path, mode) if path.suffix == ".gz" else path.open(mode)
+    return cast("BinaryIO", opened)
+
+
+async def write_file(path: Path, lines: AsyncIterator[bytes]) -> int:
+    """Write all lines, or leave no file; answers how many there were."""
+    part = path.with_name(f".{path.name}.part.gz" if path.suffix == ".gz" else f".{path.name}.part")
+    try:
+        file = await asyncio.to_thread(_open, part, "wb")
+        try:
+            count = await _write(file, lines)
+        finally:
+            await asyncio.to_thread(file.close)
+        await asyncio.to_thread(part.replace, path)
+    except BaseException as error:
+        with suppress(OSError):
+            part.unlink()
+        if isinstance(error, OSError):
+            raise StoreError(f"{path} cannot be written: {error}") from error
+        raise
+    return count
+
+
+async def _write(file: BinaryIO, lines: AsyncIterator[bytes]) -> int:
+    count, piece = 0, bytearray()
+    async for line in lines:
+        count += 1
+        piece += line
+        if len(piece) >= PIECE:
+            await asyncio.to_thread(file.write, bytes(piece))
+            piece.clear()
+    await asyncio.to_thread(file.write, bytes(piece))
+    return count
+
+
+async def read_file(path: Path) -> AsyncGenerator[bytes]:
+    """The lines of a file."""
+    try:
+        file = await asyncio.to_thread(_open, path, "rb")
+        try:
+            while lines := await asyncio.to_thread(file.readlines, PIECE):
+                for line in lines:
+                    yield line
+        finally:
+            await asyncio.to_thread(file.close)
+    except (OSError, EOFError) as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error

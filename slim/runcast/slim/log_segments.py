@@ -1,0 +1,69 @@
+"""What is derived from a run, as bytes: its events folded, each with its time; and which checkpoints are worth keeping.
+
+Knows the form of a segment: one line with the times, then one line an event. Does not know stores or codecs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from runcast.slim.compact import compact
+from runcast.slim.wire import AnyEvent, decode, encode
+
+Timed = tuple[int, AnyEvent]  # when the log received it, and the event
+
+
+def fold_run(run: Sequence[Timed]) -> list[Timed]:
+    """A run in fewer events that amount to the same. What was folded has the time of its first part."""
+    events = [event for _, event in run]
+    place = {id(event): n for n, event in enumerate(events)}
+    at, folded = 0, list[Timed]()
+    for event in compact(events):
+        # No kept event moves: what is not among the old ones stands where the next of them stood.
+        at = place.get(id(event), at)
+        folded.append((run[min(at, len(run) - 1)][0], event))
+        at += 1
+    return folded
+
+
+def to_bytes(run: Iterable[Timed]) -> bytes:
+    """The body of a segment."""
+    times, lines, last = list[int](), list[bytes](), 0
+    for at, event in run:
+        times.append(at - last)
+        lines.append(encode(event))
+        last = at
+    return b"\n".join([orjson.dumps(times), *lines])
+
+
+def from_bytes(body: bytes) -> list[Timed]:
+    """What a segment holds."""
+    head, *lines = body.split(b"\n")
+    run, at = list[Timed](), 0
+    for passed, line in zip(orjson.loads(head), lines, strict=True):
+        at += passed
+        run.append((at, decode(line, legacy=False)))
+    return run
+
+
+def list_to_bytes(events: Iterable[AnyEvent]) -> bytes:
+    """The body of a checkpoint."""
+    return b"\n".join(encode(event) for event in events)
+
+
+def list_from_bytes(body: bytes) -> list[AnyEvent]:
+    """What a checkpoint holds."""
+    return [decode(line, legacy=False) for line in body.split(b"\n")]
+
+
+def worth_keeping(seqs: Sequence[int]) -> set[int]:
+    """The newest of some checkpoints, and of the others one for every doubling of their distance to it."""
+    newest = max(seqs, default=0)
+    kept = {newest}
+    oldest_of: dict[int, int] = {}
+    for seq in sorted(seqs):
+        if seq != newest:
+            oldest_of.setdefault((newest - seq).bit_length(), seq)
+    return kept | set(oldest_of.values())

@@ -1,0 +1,206 @@
+"""Secrets taken out of events, values and texts, before anything is written or sent.
+
+A secret is known by the name of its key, by its form, by its place in a JSON document (`paths`), or by what a
+callable of the user says. Under a secret's name the structure stays and every leaf goes, so that JSON Patches to it
+still apply. Knows the models of the protocol: ids, types and opaque provider values are never touched. A text that
+arrives in pieces needs `redactor.stream()`: one piece alone may look harmless.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from runcast.slim.linear import Linear, searchable
+from runcast.slim.paths import Paths
+from runcast.slim.patterns import DEFAULT_KEYS, DEFAULT_PATTERNS, KeyNames, SecretPattern
+from runcast.slim.redact_stream import StreamRedactor
+from runcast.slim.scan import Finding, Scanner
+from runcast.slim.wire import AnyEvent, encode
+
+__all__ = ["DEEPEST", "Redactor"]
+
+DEEPEST = 200  # nesting below this is replaced whole: no recursion follows it
+
+# The protocol's own words: names of things, never content. Opaque provider values must come back as they were.
+_LEFT_ALONE = frozenset(
+    (
+        *("type", "role", "id", "message_id", "tool_call_id", "thread_id", "run_id", "parent_run_id", "op"),
+        *(
+            "parent_message_id",
+            "subagent_run_id",
+            "parent_subagent_run_id",
+            "parent_tool_call_id",
+            "entity_id",
+        ),
+        *(
+            "interrupt_id",
+            "interrupt_ids",
+            "pending_tool_call_ids",
+            "encrypted_value",
+            "mime_type",
+            "timestamp",
+        ),
+        *("protocol_version", "expires_at", "subtype", "usage"),
+    )
+)
+_SCHEMAS = frozenset({"parameters", "response_schema"})  # JSON Schemas name secrets without holding any
+_DOCUMENTS = frozenset({"snapshot", "state", "value", "content", "result"})  # roots that `paths` start from
+_BINARY = "data"  # the `type` of a source that carries base64
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Redactor:
+    """Replaces secrets. Compiled once and shared freely: nothing of what it has seen changes what it says."""
+
+    def __init__(
+        self,
+        keys: Iterable[str] = DEFAULT_KEYS,
+        patterns: Iterable[SecretPattern | str | re.Pattern[str]] = DEFAULT_PATTERNS,
+        paths: Iterable[str] = (),
+        replace: str = "[redacted]",
+        *,
+        also: Callable[[str], str] | None = None,
+        window: int = 8_192,
+        hold: int = 256,
+    ) -> None:
+        """`also` has the last word on every text. In streams, `window` bounds what one stream holds back, and
+        `hold` is how long a secret known only by a pattern of your own may be to be found across two pieces."""
+        if window < 1_024 or not 0 < hold <= window // 2:
+            raise ValueError("window must be at least 1024 characters, and hold between 1 and half of it")
+        forms = list(patterns)
+        self.replace = replace
+        self.window = window
+        self.hold = hold
+        self.also = also
+        self.keys = KeyNames(keys)
+        self.paths = Paths(paths)
+        custom = [Linear(form) for form in forms if not isinstance(form, SecretPattern)]
+        self.scanner = Scanner(self.keys, [f for f in forms if isinstance(f, SecretPattern)], custom)
+        self.harmless: set[str] = set()  # deltas that were looked at and found to begin nothing
+        self._mentions = self.scanner.mentions
+        self._looks_always = also is not None or bool(self.paths)
+        self.holds_always = bool(custom)  # a stream cannot know how a foreign pattern begins
+
+    def text(self, text: str) -> str:
+        """The text without its secrets; JSON inside the text is understood, however often it is escaped."""
+        if self.scanner.mentions(searchable(text)):
+            text = self.replaced(text, self.scanner.findings(text))
+        return text if self.also is None else self.also(text)
+
+    def value(self, value: Any, path: str = "") -> Any:
+        """A JSON-like value without its secrets; `path` is the JSON Pointer of its place in its document."""
+        return self._value(value, _Place(False, self.paths.below(path)))
+
+    def event(self, event: AnyEvent, data: bytes | None = None) -> AnyEvent:
+        """The event without its secrets, or the same object when there are none. `data`, its encoded bytes, spares
+        encoding it again to look."""
+        if self._looks_always or self._mentions(encode(event) if data is None else data):
+            return self.model(event)
+        return event
+
+    def model(self, model: Model) -> Model:
+        """A message, an event or any other model of the protocol without its secrets."""
+        changes = {
+            name: changed
+            for name, value in (model.__dict__ | (model.__pydantic_extra__ or {})).items()
+            if (changed := self._field(model, name, value)) is not value
+        }
+        if not changes:
+            return model
+        extra = model.__pydantic_extra__ or {}
+        copy = model.model_copy(update={name: value for name, value in changes.items() if name not in extra})
+        if extra:
+            copy.__pydantic_extra__ = extra | {
+                name: value for name, value in changes.items() if name in extra
+            }
+        return copy
+
+    def stream(self) -> StreamRedactor:
+        """A redactor for the events of one thread, which finds secrets that are split over deltas."""
+        return StreamRedactor(self)
+
+    def replaced(self, text: str, findings: Iterable[Finding]) -> str:
+        """The text with what was found replaced; what already says so stays."""
+        out: list[str] = []
+        at = 0
+        for each in findings:
+            out.append(text[at : each.start])
+            if text[each.start : each.end] != self.replace:
+                out.append(f"{each.quote}{self.replace}{each.quote}")
+            else:
+                out.append(self.replace)
+            at = each.end
+        out.append(text[at:])
+        return "".join(out)
+
+    def _field(self, model: BaseModel, name: str, value: Any) -> Any:
+        if (
+            value is None
+            or name in _LEFT_ALONE
+            or (name == "value" and getattr(model, "type", "") == _BINARY)
+        ):
+            return value
+        if isinstance(operation := getattr(model, "path", None), str) and name == "value":
+            return self._patched(operation, value)
+        rooted = name in _DOCUMENTS and not isinstance(value, str)
+        view = self.paths if rooted else self.paths.none
+        return self._value(value, _Place(name in self.keys, view, names=name not in _SCHEMAS))
+
+    def _patched(self, path: str, value: Any) -> Any:
+        """What a patch writes, as if it stood where the patch puts it."""
+        secret = any(name in self.keys for name in path.split("/")[1:])
+        return self._value(value, _Place(secret, self.paths.below(path)))
+
+    def _value(self, value: Any, place: _Place) -> Any:
+        secret = place.secret or place.paths.here
+        match value:
+            case str():
+                return self.replace if secret and value else self.text(value)
+            case None | bool():
+                return value
+            case int() | float():
+                return self.replace if secret else value
+            case BaseModel():
+                return self.model(value)
+            case Mapping() | list() | tuple() if place.depth >= DEEPEST:
+                return self.replace
+            case Mapping():
+                return self._mapping(value, place)
+            case list() | tuple():
+                return self._items(value, place)
+            case _:
+                return value
+
+    def _items(self, value: Any, place: _Place) -> Any:
+        items = [self._value(item, place.into(str(at), self.keys)) for at, item in enumerate(value)]
+        return value if all(map(operator.is_, items, value)) else items
+
+    def _mapping(self, value: Any, place: _Place) -> Any:
+        items: dict[Any, Any] = {}
+        same = True
+        for key, item in value.items():
+            named = self.text(key) if isinstance(key, str) else key
+            items[named] = changed = self._value(item, place.into(str(key), self.keys))
+            same = same and changed is item and named is key
+        return value if same else items
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a value stands: what its names and pointers say about it."""
+
+    secret: bool
+    paths: Paths
+    depth: int = 0
+    names: bool = True  # whether the names of keys say anything here
+
+    def into(self, step: str, keys: KeyNames) -> _Place:
+        secret = self.secret or self.paths.here or (self.names and step in keys)
+        return _Place(secret, self.paths.into(step) if self.paths else self.paths, self.depth + 1, self.names)

@@ -1,0 +1,222 @@
+"""Where the secrets stand in a text.
+
+Two ways to find one: by its form (`patterns.py`), and by the name written before it (`password: …`, `"apiKey":"…"`),
+also where that is JSON inside a string inside JSON, however often escaped. Knows texts that are whole and texts that
+still grow: for those it says from where on nothing is certain yet. Does not know events, or what becomes of a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from runcast.slim.linear import Linear, finder, searchable
+from runcast.slim.patterns import RUN, KeyNames, SecretPattern
+
+__all__ = ["Finding", "Scanner"]
+
+LONGEST_NAME = 40
+
+NOTHING = "[^\\s\\S]"  # a linear pattern that stands nowhere
+_OPERATOR = r"(?:=>|[:=]=?)"
+_IDENTIFIER = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+_KEPT = frozenset({"true", "false", "null", "none", "undefined"})  # they say that there is no secret
+_JSON_LITERAL = re.compile(r"[^\s,}\]\"'\\]++")
+_BARE = re.compile(r"[^\s\"'`,;&)}\]<>\\]++")
+_LINE = re.compile(r"[^\r\n\"'`\\]++")
+_BRACKET = re.compile(r"\\*[\"']|[{}\[\]]")
+_WHOLE_LINE = frozenset({"authorization", "cookie", "cookies"})  # their values have spaces in them
+_SHORTEST = 4  # a bare value of fewer characters after a name is prose
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A secret, or the beginning of one: `open` when the text ends before it does."""
+
+    start: int
+    end: int
+    quote: str = ""  # goes around the replacement where a number or an object stood in JSON
+    open: bool = False
+    weak: bool = False  # no secret unless more of it comes
+
+
+class Scanner:
+    """Finds secrets by form and by name. Compiled once, holds nothing."""
+
+    def __init__(self, keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> None:
+        self._forms = [(finder(form.hint), re.compile(form.form), form.check) for form in forms]
+        self._unbroken = _any(form.opening for form in forms if form.unbroken)
+        self._broken = [(finder(form.onset), re.compile(form.opening)) for form in forms if not form.unbroken]
+        self._keys = keys
+        self._custom = custom
+        hints = [form.hint for form in forms] + [one.source for one in custom]
+        onsets = [form.onset for form in forms]
+        announced = NOTHING
+        self._lead = _any(())
+        if keys.names:
+            name = f"(?i:{keys.pattern()})"
+            announced = rf"{name}\\*[\"']?\s{{0,8}}{_OPERATOR}"
+            self._lead = re.compile(
+                rf"{name}(?P<q>\\*[\"'])?\s{{0,8}}+{_OPERATOR}\s{{0,8}}+(?P<open>\\*[\"'])?"
+            )
+            hints.append(rf"{name}(?:(?:\\*[\"']|\\+[nrt]|\s)*[:=/]|\\*[\"'])")
+        self._announced = finder(announced)
+        self._onset = finder("|".join(onsets) or NOTHING)
+        self.mentions = finder(
+            "|".join(hints) or NOTHING
+        )  # whether a text, or JSON as bytes, may hold a secret
+        self.wakes = finder("|".join(hints + onsets) or NOTHING)  # the same, or its end may begin one
+        self.stirs = finder("|".join([*hints, *onsets, "[:=]"]))  # whether one delta is worth a look at all
+
+    def findings(self, text: str) -> list[Finding]:
+        """The secrets of a whole text, in order, none overlapping another."""
+        return _merged(each for each in self._all(searchable(text)) if not each.weak)
+
+    def growing(self, text: str, since: int, unsure: int) -> tuple[list[Finding], int, bool]:
+        """The secrets so far, from where on to wait, and whether to look again when more comes. All before `since`
+        is decided; something unconfirmed begins among the last `unsure` characters or not at all."""
+        plain = searchable(text)
+        found = _merged(self._all(plain))
+        waits = [each.start for each in found if each.open or each.end == len(text)]
+        reach = max(since - 64, len(plain) - unsure, 0)
+        stirs = self._onset(plain[reach:])
+        if stirs:
+            waits.extend(self._openings(plain, reach))
+        start = min(waits, default=len(text))
+        for each in reversed(found):
+            if each.start < start < each.end:
+                start = each.start
+        return [each for each in found if each.start < start], start, stirs or bool(waits)
+
+    def _all(self, text: str) -> Iterator[Finding]:
+        if not self.mentions(text):
+            return
+        yield from self._formed(text)
+        yield from self._named(text)
+        yield from self._customised(text)
+
+    def _formed(self, text: str) -> Iterator[Finding]:
+        for hinted, pattern, check in self._forms:
+            if not hinted(text):
+                continue
+            group = "secret" if "secret" in pattern.groupindex else 0
+            for match in pattern.finditer(text):
+                if match[group] and (check is None or check(match.group())):
+                    yield Finding(*match.span(group))
+
+    def _customised(self, text: str) -> Iterator[Finding]:
+        for pattern in self._custom:
+            if pattern.found(text):
+                yield from (Finding(start, end) for start, end in pattern.spans(text))
+
+    def _openings(self, text: str, reach: int) -> Iterator[int]:
+        match = self._unbroken.search(text, max(reach, len(text.rstrip(RUN))))
+        if match is not None:
+            yield match.end()
+        tail = text[reach:]
+        for begins, opening in self._broken:
+            match = opening.search(text, reach) if begins(tail) else None
+            if match is not None:
+                inner = match.start("secret") if "secret" in opening.groupindex else -1
+                yield inner if inner >= 0 else match.start()
+
+    def _named(self, text: str) -> Iterator[Finding]:
+        """Values that stand behind a name that announces a secret."""
+        if not self._announced(text):
+            return
+        at = 0
+        while (lead := self._lead.search(text, at)) is not None:
+            at = lead.end()
+            name = _name_before(text, lead.start()) + text[lead.start() : _end_of_name(lead)]
+            if name not in self._keys:
+                continue
+            found = _value(text, lead, whole_line=name.lower().rpartition("-")[2] in _WHOLE_LINE)
+            if found is not None:
+                yield found
+                at = max(at, found.end)
+
+
+def _any(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns) or r"(?!)")
+
+
+def _name_before(text: str, end: int) -> str:
+    """The part of an identifier that ends at `end`."""
+    piece = text[max(0, end - LONGEST_NAME) : end]
+    return piece[len(piece.rstrip(_IDENTIFIER)) :]
+
+
+def _end_of_name(lead: re.Match[str]) -> int:
+    if lead["q"] is not None:
+        return lead.start("q")
+    return lead.start() + re.match(r"[^:=]*", lead.group()).end()  # type: ignore[union-attr]  # always matches
+
+
+def _value(text: str, lead: re.Match[str], *, whole_line: bool) -> Finding | None:
+    at = lead.end()
+    if lead["open"] is not None:
+        return _quoted(text, at, lead["open"])
+    if not text[at : at + 16].strip("\\"):  # an escaped quote may have begun
+        return Finding(at, len(text), open=True, weak=True) if len(text) - at < 16 else None
+    if lead["q"] is not None:
+        return _container(text, at, lead["q"]) if text[at] in "{[" else _literal(text, at, lead["q"])
+    match = (_LINE if whole_line else _BARE).match(text, at)
+    if match is None or match.group().lower() in _KEPT or match.group().startswith("["):
+        return None
+    short = match.end() - at < _SHORTEST
+    if match.end() == len(text):
+        return Finding(at, match.end(), open=True, weak=short)
+    return None if short else Finding(at, match.end())
+
+
+def _quoted(text: str, at: int, quote: str) -> Finding | None:
+    """The inside of a string: up to the quote that is escaped as often as the one that opened it."""
+    for match in _closers(text, at, quote):
+        return Finding(at, match.start()) if match.start() > at else None
+    return Finding(at, len(text), open=True, weak=at == len(text))
+
+
+def _closers(text: str, at: int, quote: str) -> Iterator[re.Match[str]]:
+    """Quotes that close a string opened by `quote`; a raw line break closes any, JSON has none inside strings."""
+    depth = len(quote) - 1
+    for match in re.compile(rf"\\*{quote[-1]}|\n").finditer(text, at):
+        escapes = len(match.group()) - 1
+        if match.group() == "\n" or escapes < depth or escapes % (2 * (depth + 1)) == depth:
+            yield match
+
+
+def _literal(text: str, at: int, quote: str) -> Finding | None:
+    match = _JSON_LITERAL.match(text, at)
+    if match is None or match.group().lower() in _KEPT:
+        return None
+    return Finding(at, match.end(), quote, open=match.end() == len(text))
+
+
+def _container(text: str, at: int, quote: str) -> Finding:
+    """An object or a list, up to the bracket that closes it; brackets inside strings do not count."""
+    depth, position = 0, at
+    while (match := _BRACKET.search(text, position)) is not None:
+        position = match.end()
+        mark = match.group()
+        if mark in "{[":
+            depth += 1
+        elif mark in "}]":
+            depth -= 1
+            if depth == 0:
+                return Finding(at, position, quote)
+        elif mark == quote:
+            closer = next(_closers(text, position, quote), None)
+            position = len(text) if closer is None else closer.end()
+    return Finding(at, len(text), quote, open=True)
+
+
+def _merged(findings: Iterable[Finding]) -> list[Finding]:
+    merged: list[Finding] = []
+    for each in sorted(findings, key=lambda found: (found.start, -found.end)):
+        last = merged[-1] if merged else None
+        if last is None or each.start >= last.end:
+            merged.append(each)
+        elif each.end > last.end:
+            merged[-1] = Finding(last.start, each.end, last.quote, open=each.open)
+    return merged

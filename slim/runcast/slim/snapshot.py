@@ -1,0 +1,282 @@
+"""A thread, small enough for a database row and whole enough to go on from.
+
+`SlimSerializer` turns an `AgentState` into a snapshot and back. Three promises: the snapshot never takes more than
+`max_bytes` as UTF-8 JSON, whatever the thread holds; what it costs depends on what is kept, not on the thread; what
+was left out is counted under `dropped`. When it does not fit, this goes, in this order: the oldest messages, steps,
+the application's metadata, state, the length of what messages are left, those messages, what explains interrupts,
+and what the framework left. A snapshot is partial and never sent as MESSAGES_SNAPSHOT, where absence deletes.
+
+Knows the schema; does not know where snapshots are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any, Protocol
+
+from ag_ui.core import AssistantMessage
+
+from runcast.slim.bounded import TooBig, copied, fitting, size
+from runcast.slim.config import SlimConfig
+from runcast.slim.excerpt import Unit, excerpt
+from runcast.slim.jsonlike import is_mapping
+from runcast.slim.redact import Redactor
+from runcast.slim.render import Renderer, usage_of
+from runcast.slim.snapshot_read import SCHEMA, read_snapshot
+from runcast.slim.state import AgentState
+from runcast.slim.weight import text_bytes
+
+__all__ = ["AgentSerializer", "SlimSerializer"]
+
+SHORTER = (500, 100, 0)  # lengths of content to fall back to when one unit alone is too much
+SLACK = 64  # bytes that counters may grow by while things are left out
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class AgentSerializer(Protocol):
+    """Turns a state into something JSON can hold, and back."""
+
+    def serialize(self, state: AgentState) -> dict[str, Any]:
+        """The state as plain JSON data."""
+        ...
+
+    def deserialize(self, data: Mapping[str, Any]) -> AgentState:
+        """The state that was serialised, as far as it was kept."""
+        ...
+
+
+class SlimSerializer:
+    """The bounded, redacted serializer. Without a redactor it uses the default one: secrets never leave by default."""
+
+    def __init__(self, config: SlimConfig | None = None, redactor: Redactor | None = None) -> None:
+        self.config = config or SlimConfig()
+        self.redactor = redactor or _default_redactor()
+
+    def serialize(self, state: AgentState) -> dict[str, Any]:
+        """The snapshot; a function of the state alone."""
+        return _Draft(state, Renderer(self.config, self.redactor)).finished()
+
+    def deserialize(self, data: Mapping[str, Any]) -> AgentState:
+        """Read a snapshot: of this schema, an older or a newer one; `SnapshotError` names what cannot be read."""
+        return read_snapshot(data)
+
+
+@cache
+def _default_redactor() -> Redactor:
+    return Redactor()
+
+
+class _Draft:
+    """One snapshot in the making."""
+
+    def __init__(self, state: AgentState, renderer: Renderer) -> None:
+        self._state = state
+        self._renderer = renderer
+        config = self._config = renderer.config
+        self._units = excerpt(state.history, config)
+        self._written = [self._rows(unit, None) for unit in self._units]
+        steps = list(state.steps)[-config.max_steps :] if config.include_steps and config.max_steps else []
+        self._steps = [renderer.step(step) for step in steps]
+        self._interrupts = list(self._waiting(config.max_bytes // 4))
+        self._framework = fitting(self._plain(state.framework), config.max_bytes // 8)
+        self._metadata = fitting(self._plain(state.metadata), config.max_metadata_bytes)
+        self._extra = fitting(self._plain(state.extra), config.max_metadata_bytes)
+        self._keys_left_out = 0
+        self._shared = self._kept_state() if config.include_state and state.state_known else None
+        self._continuation = self._trace() if config.include_continuation_trace else None
+
+    def finished(self) -> dict[str, Any]:
+        """The snapshot, with as much left out as it takes to fit."""
+        for shed in (
+            self._shed_messages,
+            self._shed_steps,
+            self._shed_metadata,
+            self._shed_state,
+            *(self._shortener(length) for length in SHORTER),
+            self._shed_last_messages,
+            self._shed_interrupts,
+            self._shed_framework,
+        ):
+            excess = size(self._assembled()) - self._config.max_bytes
+            if excess <= 0:
+                break
+            shed(excess + SLACK)
+        return self._assembled()
+
+    def _assembled(self) -> dict[str, Any]:
+        state, render = self._state, self._renderer
+        snapshot: dict[str, Any] = {
+            "schema": SCHEMA,
+            "agent_id": render.id(state.agent_id),
+            "parent_agent_id": None if state.parent_agent_id is None else render.id(state.parent_agent_id),
+            "status": render.id(state.status),
+            "step_count": state.step_count,
+            "usage": usage_of(state.usage),
+            "execution": {
+                "started_at": _time(state.started_at),
+                "updated_at": _time(state.updated_at),
+                "cumulative_seconds": state.cumulative_seconds,
+            },
+            "messages": [row for rows in self._written for row in rows],
+            "steps": self._steps,
+            "last_continuation": self._continuation,
+        }
+        if self._shared is not None:
+            snapshot["state"] = self._shared[0]
+        return snapshot | {
+            "interrupts": self._interrupts,
+            "resume": self._resume(),
+            "metadata": self._metadata,
+            "dropped": self._dropped(),
+            **{key: value for key, value in self._extra.items() if key not in snapshot},
+        }
+
+    # ------------------------------------------------------------------ parts
+
+    def _rows(self, unit: Unit, limit: int | None) -> list[dict[str, Any]]:
+        names = {
+            call.id: call.function.name
+            for message in unit.messages
+            if isinstance(message, AssistantMessage)
+            for call in message.tool_calls or ()
+        }
+        return [self._renderer.message(message, names, limit) for message in unit.messages]
+
+    def _plain(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The first entries, as plain JSON without secrets. Entries that alone are too big do not count."""
+        room = self._config.max_bytes
+        plain: Mapping[str, Any] = self._renderer.redactor.value(fitting(value, room))
+        return plain
+
+    def _waiting(self, room: int) -> Iterator[dict[str, Any]]:
+        for interrupt in self._state.interrupts:
+            row = self._renderer.interrupt(interrupt, room)
+            if row is not None:
+                room -= size(row) + 2
+                yield row
+
+    def _kept_state(self) -> tuple[Any] | None:
+        """The state if it fits; of an object, the entries that do. None: nothing of it."""
+        given, room = self._state.state, self._config.max_state_bytes
+        redact = self._renderer.redactor.value
+        if is_mapping(given):
+            kept = fitting(redact(fitting(given, room)), room)
+            self._keys_left_out = len(given) - len(kept)
+            return (kept,)
+        try:
+            return (copied(redact(copied(given, room)), room),)
+        except TooBig:
+            self._keys_left_out = 1
+            return None
+
+    def _trace(self) -> dict[str, Any] | None:
+        said = self._state.last_continuation
+        if said is None:
+            return None
+        row: dict[str, Any] = {}
+        for key in ("should_continue", "stop_reason", "resolved_by"):
+            value = said.get(key)
+            if isinstance(value, str):
+                row[key] = self._renderer.name(value)
+            elif isinstance(value, bool):
+                row[key] = value
+        return row
+
+    def _resume(self) -> dict[str, Any]:
+        state, render = self._state, self._renderer
+        resume: dict[str, Any] = {"seq": state.seq, "run_id": state.run_id and render.id(state.run_id)}
+        if state.thread_id is not None:
+            resume["thread_id"] = render.id(state.thread_id)
+        resume["framework"] = self._framework
+        if state.run_usage.total:
+            resume["run_usage"] = usage_of(state.run_usage)
+        waiting = {
+            call["id"]
+            for rows in self._written
+            for row in rows
+            for call in row["metadata"].get("tool_calls", ())
+        }
+        pending = [call_id for call_id in map(render.id, state.pending_tool_call_ids) if call_id in waiting]
+        return resume | ({"pending_tool_call_ids": pending} if pending else {})
+
+    def _dropped(self) -> dict[str, int]:
+        before, state = self._state.dropped, self._state
+        messages = [message for unit in self._units for message in unit.messages]
+        kept = sum(
+            text_bytes(row["content"]) + _argument_bytes(row) for rows in self._written for row in rows
+        )
+        lost = {
+            "messages": len(state.history) - len(messages),
+            "steps": len(state.steps) - len(self._steps),
+            "bytes": max(0, state.content_bytes - kept),
+            "state_keys": self._keys_left_out,
+            "interrupts": len(state.interrupts) - len(self._interrupts),
+        }
+        counted = {key: before.get(key, 0) + count for key, count in lost.items()}
+        return {
+            key: count for key, count in counted.items() if count or key in ("messages", "steps", "bytes")
+        }
+
+    # ------------------------------------------------------------------ leaving out
+
+    def _shed_messages(self, excess: int) -> None:
+        """The oldest units, down to the last one and those that are pinned."""
+        at = 0
+        while excess > 0 and at < len(self._units) - 1:
+            if self._units[at].pinned:
+                at += 1
+                continue
+            excess -= sum(size(row) + 2 for row in self._written[at])
+            del self._units[at], self._written[at]
+
+    def _shed_steps(self, excess: int) -> None:
+        while excess > 0 and self._steps:
+            excess -= size(self._steps.pop(0)) + 2
+
+    def _shed_metadata(self, _: int) -> None:
+        self._metadata, self._extra = {}, {}
+
+    def _shed_state(self, excess: int) -> None:
+        if self._shared is None or not is_mapping(self._shared[0]):
+            self._keys_left_out += self._shared is not None
+            self._shared = None
+            return
+        kept = dict(self._shared[0])
+        self._shared = (kept,)
+        while excess > 0 and kept:
+            key, value = kept.popitem()
+            excess -= size(key) + size(value) + 4
+            self._keys_left_out += 1
+
+    def _shortener(self, length: int) -> Callable[[int], None]:
+        def shorten(_: int) -> None:
+            self._written = [self._rows(unit, length) for unit in self._units]
+
+        return shorten
+
+    def _shed_last_messages(self, _: int) -> None:
+        self._units, self._written = [], []
+
+    def _shed_interrupts(self, excess: int) -> None:
+        while excess > 0 and self._interrupts:
+            excess -= size(self._interrupts.pop()) + 2
+
+    def _shed_framework(self, _: int) -> None:
+        self._framework, self._continuation = {}, None
+
+
+def _argument_bytes(row: Mapping[str, Any]) -> int:
+    return sum(text_bytes(call.get("arguments", "")) for call in row["metadata"].get("tool_calls", ()))
+
+
+def _time(at: int | None) -> str | None:
+    """UTC, to the second or the millisecond; a moment that no calendar has is none."""
+    if at is None:
+        return None
+    try:
+        moment = EPOCH + timedelta(milliseconds=at)
+    except OverflowError:
+        return None
+    return moment.isoformat(timespec="milliseconds" if at % 1000 else "seconds").replace("+00:00", "Z")

@@ -1,0 +1,9 @@
+"""Stores: where threads are kept. A database's own file is imported when its URL is opened."""
+
+from __future__ import annotations
+
+from runcast.slim.stores.base import Store, Watch
+from runcast.slim.stores.memory import MemoryStore
+from runcast.slim.stores.url import open_store
+
+__all__ = ["MemoryStore", "Store", "Watch", "open_store"]

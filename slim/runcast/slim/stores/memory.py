@@ -1,0 +1,307 @@
+"""The store that forgets: everything in dictionaries, for tests and for threads that need not outlive the process.
+
+Knows the five promises of `base` and keeps them by never awaiting inside a call; does not know disks or other
+processes, so that two of them share nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from runcast.slim.stores import refuse
+from runcast.slim.stores.bells import Bell, Bells, bell_name
+from runcast.slim.stores.records import (
+    Batch,
+    Blob,
+    BlobInfo,
+    BlobKind,
+    Key,
+    Lease,
+    NewEvent,
+    NewRun,
+    Page,
+    RunSize,
+    StoredEvent,
+    StoredRun,
+    StoredThread,
+)
+
+
+@dataclass(slots=True)
+class _Thread:
+    key: Key
+    epoch: str
+    created_at: int
+    updated_at: int
+    token: int = 0
+    owner: str | None = None
+    until: int | None = None
+    last_batch: tuple[str, int] | None = None  # its id, and the run it wrote to
+    last_seq: int = 0
+    events: dict[int, tuple[int, NewEvent]] = field(
+        default_factory=dict[int, tuple[int, NewEvent]]
+    )  # by seq, with the run's number
+    raws: list[tuple[int, NewEvent]] = field(default_factory=list[tuple[int, NewEvent]])
+    runs: dict[int, StoredRun] = field(
+        default_factory=dict[int, StoredRun]
+    )  # by the store's number, oldest first
+    blobs: dict[tuple[BlobKind, int, int], Blob] = field(
+        default_factory=dict[tuple[BlobKind, int, int], Blob]
+    )
+
+    def record(self) -> StoredThread:
+        return StoredThread(
+            self.key, self.epoch, self.last_seq, self.owner, self.until, self.created_at, self.updated_at
+        )
+
+    def ordered(self) -> list[StoredRun]:
+        """The runs with where each ends by now: right before the next one, or at the last event."""
+        runs = list(self.runs.values())
+        ends = [*(run.first_seq - 1 for run in runs[1:]), self.last_seq]
+        return [replace(run, last_seq=end) for run, end in zip(runs, ends, strict=bool(runs))]
+
+
+def connect(url: str) -> MemoryStore:
+    """A store of its own for every `memory://`."""
+    return MemoryStore()
+
+
+class MemoryStore:
+    """A `Store` in this process's memory."""
+
+    def __init__(self) -> None:
+        self._threads: dict[Key, _Thread] = {}
+        self._run_numbers = count(1)
+        self._bells = Bells()
+
+    async def open(self) -> None:
+        """Nothing to do."""
+
+    async def close(self) -> None:
+        """Nothing to let go of; what was written stays as long as this object."""
+
+    async def acquire(self, key: Key, *, owner: str, now: int, until: int, epoch: str) -> Lease:
+        """Take the thread's lease; see `Store.acquire`."""
+        thread = self._threads.get(key)
+        if thread is None:
+            thread = self._threads[key] = _Thread(key, epoch, now, now)
+        if thread.owner not in (None, owner) and (thread.until or 0) >= now:
+            raise refuse.held(key, thread.owner, thread.until, now)
+        self._truncate(thread)
+        thread.token += 1
+        thread.owner, thread.until = owner, until
+        runs = thread.ordered()
+        history = [run for run in runs if run.edge != "spawn"]
+        last, head = (newest[-1] if newest else None for newest in (runs, history))
+        return Lease(key, owner, thread.token, thread.epoch, thread.last_seq, last, head)
+
+    def _truncate(self, thread: _Thread) -> None:
+        for seq, run in thread.runs.items():
+            if run.status == "in_progress":
+                thread.runs[seq] = replace(run, status="truncated", ended_at=thread.updated_at)
+
+    async def append(self, batch: Batch) -> int:
+        """Write a batch; see `Store.append`."""
+        thread = self._threads.get(batch.key)
+        if thread is None:
+            raise refuse.gone(batch.key)
+        if batch.writes and thread.last_batch is not None and thread.last_batch[0] == batch.batch_id:
+            return thread.last_batch[1]
+        if (thread.owner, thread.token) != (batch.owner, batch.token):
+            raise refuse.lost(batch.key, thread.owner)
+        if thread.last_seq + 1 != batch.first_seq:
+            raise refuse.misplaced(batch.key, batch.first_seq, thread.last_seq)
+        number = self._write(thread, batch)
+        thread.until = batch.until
+        if batch.until is None:
+            thread.owner = None
+        self._bells.ring(bell_name(batch.key))
+        return number
+
+    def _write(self, thread: _Thread, batch: Batch) -> int:
+        number = (
+            self._begin(thread, batch, batch.run)
+            if isinstance(batch.run, NewRun)
+            else self._known(thread, batch.run)
+        )
+        for event in batch.events:
+            thread.events[event.seq] = (number, event)
+        thread.raws += [(number, raw) for raw in batch.raws]
+        if batch.end is not None:
+            end = batch.end
+            thread.runs[number] = replace(
+                thread.runs[number],
+                status=end.status,
+                terminal=end.terminal,
+                usage=end.usage,
+                ended_at=batch.now,
+            )
+        if batch.writes:
+            thread.last_seq += len(batch.events)
+            thread.last_batch = (batch.batch_id, number)
+            thread.updated_at = batch.now
+        return number
+
+    def _known(self, thread: _Thread, number: int) -> int:
+        if number and number not in thread.runs:
+            raise refuse.unknown_run(thread.key, number)
+        return number
+
+    def _begin(self, thread: _Thread, batch: Batch, run: NewRun) -> int:
+        by_id = {known.run_id: known for known in thread.runs.values()}
+        if run.run_id in by_id:
+            raise refuse.used(batch.key, run.run_id)
+        if run.parent is not None and run.parent not in by_id:
+            raise refuse.no_parent(batch.key, run.parent)
+        parent = by_id[run.parent] if run.parent is not None else None
+        number = next(self._run_numbers)
+        thread.runs[number] = StoredRun(
+            seq=number,
+            run_id=run.run_id,
+            parent_seq=parent.seq if parent else None,
+            edge=run.edge,
+            attempt=parent.attempt + 1 if parent and run.edge == "resume" else 1,
+            first_seq=batch.first_seq,
+            last_seq=0,
+            started_at=batch.now,
+            ended_at=None,
+            status="in_progress",
+            terminal=None,
+            wire_parent=run.wire_parent,
+            usage=None,
+            pruned=False,
+        )
+        return number
+
+    async def thread(self, key: Key) -> StoredThread | None:
+        """The thread, or None."""
+        thread = self._threads.get(key)
+        return thread.record() if thread else None
+
+    async def threads(self, tenant: str, *, limit: int, after: str = "") -> list[StoredThread]:
+        """Threads of a tenant by thread id, those behind `after`."""
+        keys = sorted(key for key in self._threads if key.tenant == tenant and key.thread_id > after)
+        return [self._threads[key].record() for key in keys[:limit]]
+
+    async def events(
+        self, key: Key, *, after: int, upto: int | None = None, limit: int | None = None
+    ) -> Page:
+        """Events with `after < seq <= upto`, in order."""
+        thread = self._threads.get(key)
+        if thread is None:
+            return Page(None, 0, [])
+        last = thread.last_seq if upto is None else min(upto, thread.last_seq)
+        found: list[StoredEvent] = []
+        for seq in range(after + 1, last + 1):
+            if limit is not None and len(found) >= limit:
+                break
+            if seq in thread.events:
+                number, event = thread.events[seq]
+                found.append(
+                    StoredEvent(seq, thread.runs[number].run_id, event.at, event.type, event.payload)
+                )
+        return Page(thread.epoch, thread.last_seq, found)
+
+    async def raws(self, key: Key, *, after: int, limit: int | None = None) -> list[NewEvent]:
+        """What was kept apart, under the seq it came with."""
+        thread = self._threads.get(key)
+        kept = [raw for _, raw in thread.raws if raw.seq > after] if thread else []
+        return kept[:limit]
+
+    async def runs(self, key: Key) -> list[StoredRun]:
+        """All runs of the thread, oldest first."""
+        thread = self._threads.get(key)
+        return thread.ordered() if thread else []
+
+    async def lineage(self, key: Key, run_id: str | None = None) -> list[StoredRun]:
+        """The run and what is its history, oldest first; see `Store.lineage`."""
+        runs = await self.runs(key)
+        by_seq = {run.seq: run for run in runs}
+        meant = [run for run in runs if (run.edge != "spawn" if run_id is None else run.run_id == run_id)]
+        run = meant[-1] if meant else None
+        chain: list[StoredRun] = []
+        while run is not None:
+            chain.append(run)
+            run = None if run.edge == "spawn" or run.parent_seq is None else by_seq[run.parent_seq]
+        return chain[::-1]
+
+    async def stranded(self, tenant: str, *, now: int) -> list[tuple[Key, StoredRun]]:
+        """Runs in progress whose owner's lease has run out."""
+        return [
+            (key, run)
+            for key, thread in self._threads.items()
+            if key.tenant == tenant and (thread.owner is None or (thread.until or 0) < now)
+            for run in thread.ordered()
+            if run.status == "in_progress"
+        ]
+
+    async def put_blob(self, key: Key, blob: Blob) -> None:
+        """Keep a derived thing, in place of an equal one (same kind, run and seq)."""
+        thread = self._threads.get(key)
+        if thread is None:
+            raise refuse.gone(key)
+        info = blob.info
+        thread.blobs[info.kind, info.run, info.seq] = blob
+
+    async def blob_index(self, key: Key, kind: BlobKind) -> list[BlobInfo]:
+        """What there is of a kind, by seq, without the bodies."""
+        return [blob.info for blob in self._blobs(key, kind)]
+
+    async def blobs(self, key: Key, kind: BlobKind, runs: Sequence[int]) -> list[Blob]:
+        """Those of some runs, by seq, with their bodies."""
+        wanted = set(runs)
+        return [blob for blob in self._blobs(key, kind) if blob.info.run in wanted]
+
+    def _blobs(self, key: Key, kind: BlobKind) -> list[Blob]:
+        thread = self._threads.get(key)
+        kept = [blob for blob in thread.blobs.values() if blob.info.kind == kind] if thread else []
+        return sorted(kept, key=lambda blob: (blob.info.seq, blob.info.run))
+
+    async def drop_blobs(self, key: Key, kind: BlobKind, seqs: Sequence[int]) -> None:
+        """Forget derived things by their seq."""
+        thread, unwanted = self._threads.get(key), set(seqs)
+        if thread is not None:
+            thread.blobs = {
+                name: blob
+                for name, blob in thread.blobs.items()
+                if not (name[0] == kind and name[2] in unwanted)
+            }
+
+    async def drop_events(self, key: Key, runs: Sequence[int]) -> None:
+        """Forget the events of runs (and what was kept apart with them) and mark the runs pruned."""
+        thread, unwanted = self._threads.get(key), set(runs)
+        if thread is not None:
+            thread.events = {seq: kept for seq, kept in thread.events.items() if kept[0] not in unwanted}
+            thread.raws = [kept for kept in thread.raws if kept[0] not in unwanted]
+            for number in unwanted & thread.runs.keys():
+                thread.runs[number] = replace(thread.runs[number], pruned=True)
+
+    async def sizes(self, key: Key) -> list[RunSize]:
+        """What the runs weigh, oldest first."""
+        thread = self._threads.get(key)
+        if thread is None:
+            return []
+        weights = {number: [0, 0, 0] for number in thread.runs}
+        for number, event in thread.events.values():
+            weights[number][0] += 1
+            weights[number][1] += len(event.payload)
+        for number, raw in thread.raws:
+            weights[number][2] += len(raw.payload)
+        return [RunSize(number, *weight) for number, weight in weights.items()]
+
+    async def delete(self, key: Key, *, now: int) -> bool:
+        """Forget the thread and all that hangs on it; `Conflict` while somebody holds its lease."""
+        thread = self._threads.get(key)
+        if thread is None:
+            return False
+        if thread.owner is not None and (thread.until or 0) >= now:
+            raise refuse.busy(key, thread.owner)
+        del self._threads[key]
+        self._bells.ring(bell_name(key))
+        return True
+
+    async def watch(self, key: Key) -> Bell:
+        """A bell that rings at every append to the thread, which need not exist yet."""
+        return self._bells.watch(key)

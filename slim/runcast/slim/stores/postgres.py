@@ -1,0 +1,218 @@
+"""PostgreSQL: the store for several workers and several web nodes.
+
+Knows psycopg 3, its pool, advisory locks and LISTEN/NOTIFY; does not know what is stored. A thread's row is the lock
+on the thread: the first statement of every transaction updates it. Every append notifies, inside its transaction, so
+that nobody wakes before it can be read; one connection a store listens for all threads, and rings for all of them
+when it had to connect anew, since it cannot know what it missed.
+
+Behind a pooler that hands out connections by transaction, LISTEN needs a direct address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import lru_cache
+from typing import Any
+
+try:
+    import psycopg
+    from psycopg_pool import AsyncConnectionPool, PoolTimeout
+except ImportError as error:
+    raise ImportError("PostgreSQL needs an extra: pip install 'runcast[postgres]'") from error
+
+from runcast.slim.errors import StoreError
+from runcast.slim.stores import schema
+from runcast.slim.stores.bells import Bell, Bells
+from runcast.slim.stores.records import Key
+from runcast.slim.stores.sql import Row, SqlStore
+
+LOG = logging.getLogger(__name__)
+CHANNEL = "runcast"
+MIGRATION_LOCK = 7_823_401_966_142  # any number, the same for all: two migrations never run at once
+# Asked of the table of tables: `to_regclass` would remember a "no" from before the wait for the lock.
+META = """
+SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relname = 'runcast_meta' AND n.nspname = ANY (current_schemas(false))
+"""
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # between attempts to listen again
+
+
+def connect(url: str) -> SqlStore:
+    """A store for a URL that libpq understands: `postgresql://user@host/name`."""
+    return SqlStore(PostgresDatabase(url))
+
+
+class PostgresDatabase:
+    """A database by its URL. `pool_size` bounds the connections besides the listening one."""
+
+    def __init__(self, url: str, *, pool_size: int = 8, timeout_ms: int = 10_000) -> None:
+        self._url = url
+        self._size = pool_size
+        self._timeout = timeout_ms / 1000  # to get a connection
+        self._bells = Bells()
+        self._opening = asyncio.Lock()
+        self._pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]] | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._heard = asyncio.Event()  # set while the listening connection stands
+
+    async def open(self) -> None:
+        """Connect and migrate."""
+        await self._open()
+
+    async def _open(self) -> AsyncConnectionPool[psycopg.AsyncConnection[Row]]:
+        async with self._opening:
+            if self._pool is not None:
+                return self._pool
+            pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]] = AsyncConnectionPool(
+                self._url, min_size=1, max_size=self._size, timeout=self._timeout, open=False, name="runcast",
+                kwargs={"autocommit": True},
+            )  # fmt: skip
+            try:
+                with _ours():
+                    await pool.open(wait=True, timeout=self._timeout)
+                    await _migrate(pool)
+            except BaseException:
+                await pool.close()
+                raise
+            self._pool = pool
+            return pool
+
+    async def close(self) -> None:
+        """Disconnect."""
+        async with self._opening:
+            listening, self._listening = self._listening, None
+            if listening is not None:
+                listening.cancel()
+                await asyncio.wait([listening])
+            pool, self._pool = self._pool, None
+            if pool is not None:
+                await pool.close()
+
+    async def rows(self, sql: str, args: Sequence[object] = ()) -> list[Row]:
+        """Read, outside any transaction."""
+        pool = self._pool or await self._open()
+        with _ours():
+            async with pool.connection() as connection:
+                return await _rows(connection, sql, args)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[PostgresTransaction]:
+        """Commit at the end, or roll back on any exception."""
+        pool = self._pool or await self._open()
+        with _ours():
+            async with pool.connection() as connection, connection.transaction():
+                transaction = PostgresTransaction(connection)
+                yield transaction
+        for name in transaction.names:  # sooner than the notification comes round
+            self._bells.ring(name)
+
+    async def watch(self, key: Key) -> Bell:
+        """A bell for a thread; does not return before notifications are heard."""
+        if self._pool is None:
+            await self._open()
+        if self._listening is None:
+            self._listening = asyncio.create_task(self._listen(), name="runcast-postgres-listen")
+        bell = self._bells.watch(key)
+        try:
+            await asyncio.wait_for(self._heard.wait(), self._timeout)
+        except TimeoutError as error:
+            bell.close()
+            raise StoreError(
+                "PostgreSQL does not let us LISTEN: is it reachable, and not by a pooler?"
+            ) from error
+        return bell
+
+    async def _listen(self) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                async with await psycopg.AsyncConnection.connect(self._url, autocommit=True) as connection:
+                    await connection.execute(f"LISTEN {CHANNEL}")
+                    pause = FIRST_PAUSE
+                    self._heard.set()
+                    self._bells.ring_all()
+                    async for note in connection.notifies():
+                        self._bells.ring(note.payload)
+            except psycopg.Error as error:
+                LOG.warning("lost the connection that listens (%s); trying again in %.1f s", error, pause)
+            finally:
+                self._heard.clear()
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+
+class PostgresTransaction:
+    """What can be done between a begin and a commit."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[Row]) -> None:
+        self._connection = connection
+        self.names: list[str] = []
+
+    async def rows(self, sql: str, args: Sequence[object] = ()) -> list[Row]:
+        """Run one statement and give back its rows."""
+        return await _rows(self._connection, sql, args)
+
+    async def insert(
+        self, table: str, common: dict[str, object], columns: dict[str, str], rows: Sequence[Row]
+    ) -> None:
+        """Insert many rows that share some values: one array a column, one statement in all."""
+        names = ", ".join([*common, *columns])
+        arrays = ", ".join(f"%b::{type}[]" for type in columns.values())
+        shared = ", ".join(["%s"] * len(common))
+        values = [list(column) for column in zip(*rows, strict=True)]
+        sql = f"INSERT INTO {table} ({names}) SELECT {shared}, u.* FROM unnest({arrays}) u"
+        await self._connection.execute(sql.encode(), [*common.values(), *values])
+
+    async def ring(self, name: str) -> None:
+        """Wake the watchers of this name, in every process, once the transaction is committed."""
+        self.names.append(name)
+        await self._connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, name))
+
+
+async def _migrate(pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]]) -> None:
+    async with pool.connection() as connection, connection.transaction():
+        if await _version(connection) == schema.VERSION:
+            return
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
+        for statement in schema.upgrade(await _version(connection), "postgres"):
+            await connection.execute(statement.encode())
+        await _rows(connection, schema.WRITE_VERSION, (str(schema.VERSION),))
+
+
+async def _version(connection: psycopg.AsyncConnection[Row]) -> int:
+    if not await _rows(connection, META):
+        return 0
+    return int((await _rows(connection, schema.READ_VERSION))[0][0])
+
+
+async def _rows(connection: psycopg.AsyncConnection[Any], sql: str, args: Sequence[object] = ()) -> list[Row]:
+    cursor = await connection.execute(_sql(sql), args)
+    return await cursor.fetchall() if cursor.description else []
+
+
+@lru_cache(maxsize=512)
+def _sql(text: str) -> bytes:
+    """psycopg's word for an argument."""
+    return text.replace("?", "%s").encode()
+
+
+@contextmanager
+def _ours() -> Generator[None]:
+    """Say what PostgreSQL's errors mean."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise StoreError("PostgreSQL cannot be reached: is it running, and is the URL right?") from error
+    except psycopg.errors.ReadOnlySqlTransaction as error:
+        raise StoreError(
+            "this PostgreSQL only reads (a standby?): give the address of the primary"
+        ) from error
+    except psycopg.errors.DiskFull as error:
+        raise StoreError("PostgreSQL's disk is full: free some space or prune, then go on") from error
+    except psycopg.OperationalError as error:
+        raise StoreError(f"the connection to PostgreSQL failed: {error}".strip()) from error
+    except psycopg.Error as error:
+        raise StoreError(f"PostgreSQL refused: {error}".strip()) from error
