@@ -1,0 +1,54 @@
+"""Every store that is found, each as a URL to something empty, so that one fixture runs a test over all of them."""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from runcast.slim import stores
+from runcast.slim.stores import Store, open_store
+from tests.servers import own_schema, postgres_server
+
+__all__ = ["postgres_server"]
+
+
+def schemes() -> list[str]:
+    """The stores there are: files in the folder with a `connect` of their own."""
+    folder = Path(stores.__path__[0])
+    names = [module.name for module in pkgutil.iter_modules([str(folder)])]
+    return [name for name in names if "\ndef connect(url" in (folder / f"{name}.py").read_text()]
+
+
+def empty(scheme: str, request: pytest.FixtureRequest) -> str:
+    """A URL of this scheme with nothing behind it; for a store not known here, the environment has to say one."""
+    if scheme == "memory":
+        return "memory://"
+    if scheme == "sqlite":
+        return f"sqlite:///{request.getfixturevalue('tmp_path')}/runs.db"
+    if scheme == "postgres":
+        return own_schema(request.getfixturevalue("postgres_server"))
+    return os.environ[f"RUNCAST_TEST_{scheme.upper()}_URL"]
+
+
+@pytest.fixture(params=schemes())
+def store_url(request: pytest.FixtureRequest) -> str:
+    """Something empty of every kind."""
+    return empty(request.param, request)
+
+
+@pytest.fixture(params=[name for name in schemes() if name != "memory"])
+def shared_url(request: pytest.FixtureRequest) -> str:
+    """Something empty that two stores can open at once, as two processes would."""
+    return empty(request.param, request)
+
+
+@pytest.fixture
+async def store(store_url: str) -> AsyncIterator[Store]:
+    """A store over it, closed afterwards."""
+    it = open_store(store_url)
+    yield it
+    await it.close()

@@ -1,0 +1,116 @@
+"""PostgreSQL's own troubles: connections that go, standbys that only read, one thread that dwarfs the others."""
+
+from __future__ import annotations
+
+import asyncio
+
+import psycopg
+import pytest
+
+from runcast.slim.errors import StoreError
+from runcast.slim.stores import open_store
+from runcast.slim.stores.contract_tools import THREAD, batch, seqs, take, write_run
+from runcast.slim.stores.records import Key, NewRun
+from tests.servers import own_schema
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture
+def url(postgres_server: str) -> str:
+    return own_schema(postgres_server)
+
+
+async def end_connections(url: str, which: str) -> None:
+    """What a restart or a firewall does to connections whose last statement looks like this."""
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE %s AND pid <> pg_backend_pid()",
+            (which,),
+        )
+
+
+async def test_an_append_rings_in_another_store(url: str):
+    here, there = open_store(url), open_store(url)
+    watch = await there.watch(THREAD)
+    lease = await take(here)
+    run = await here.append(batch(lease, 1, run=NewRun("r", None, "continue")))
+    for first in range(2, 6):
+        await asyncio.wait_for(watch.wait(), 5)
+        await here.append(batch(lease, first, run=run))
+    await asyncio.wait_for(watch.wait(), 5)
+    assert (await there.events(THREAD, after=0)).last_seq == 5
+    watch.close()
+    await here.close()
+    await there.close()
+
+
+async def test_a_lost_listener_comes_back_and_rings_for_what_it_missed(
+    url: str, caplog: pytest.LogCaptureFixture
+):
+    here, there = open_store(url), open_store(url)
+    lease = await take(here)
+    watch = await there.watch(THREAD)
+    await asyncio.wait_for(watch.wait(), 5)
+    await end_connections(url, "LISTEN%")
+    await here.append(batch(lease, 1, run=NewRun("r", None, "continue")))
+    await asyncio.wait_for(watch.wait(), 10)
+    assert (await there.events(THREAD, after=0)).last_seq == 1
+    assert "lost the connection that listens" in caplog.text
+    watch.close()
+    await here.close()
+    await there.close()
+
+
+async def test_a_lost_connection_is_a_typed_error_and_the_next_call_works(url: str):
+    store = open_store(url)
+    lease = await take(store)
+    await end_connections(url, "%")
+    with pytest.raises(StoreError, match="the connection to PostgreSQL failed"):
+        await store.append(batch(lease, 1, run=NewRun("r", None, "continue")))
+    patience = 50
+    while patience:
+        try:
+            await store.append(batch(lease, 1, run=NewRun("r", None, "continue")))
+            break
+        except StoreError:
+            patience -= 1
+            await asyncio.sleep(0.1)
+    assert seqs(await store.events(THREAD, after=0)) == [1]
+    await store.close()
+
+
+async def test_a_database_that_only_reads_says_so(url: str):
+    writing = open_store(url)
+    lease = await take(writing)
+    await write_run(writing, lease, "r")
+    await writing.close()
+    reading = open_store(url.replace("search_path", "default_transaction_read_only%3Don%20-csearch_path"))
+    assert seqs(await reading.events(THREAD, after=0)) == [1, 2, 3]
+    with pytest.raises(StoreError, match="only reads"):
+        await take(reading)
+    await reading.close()
+
+
+async def test_an_id_that_no_column_can_hold_is_a_typed_error(url: str):
+    store = open_store(url)
+    with pytest.raises(StoreError, match="refused"):
+        await take(store, Key("acme", "nul \0"))
+    await take(store)
+    await store.close()
+
+
+async def test_two_stores_write_different_threads_at_once(url: str):
+    stores = [open_store(url) for _ in range(3)]
+
+    async def write(n: int) -> None:
+        lease = await take(stores[n % 3], Key("acme", f"thread {n}"), owner=f"owner {n}")
+        run = await stores[n % 3].append(batch(lease, 1, run=NewRun("r", None, "continue")))
+        for first in range(2, 42, 4):
+            await stores[n % 3].append(batch(lease, first, 4, run=run))
+
+    await asyncio.gather(*(write(n) for n in range(12)))
+    for n in range(12):
+        assert seqs(await stores[0].events(Key("acme", f"thread {n}"), after=0)) == list(range(1, 42))
+    for store in stores:
+        await store.close()
