@@ -1,0 +1,229 @@
+"""What a paused agent asks, and what an answer becomes.
+
+ADK pauses on long-running calls: a tool of the user's, a confirmation, a credential, a workflow's request for input.
+All of them are interrupts, and what is open is read from the session alone, so that it survives restarts, partial
+answers and rewinds. It does not know the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from ag_ui.core import Interrupt
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
+from google.adk.tools.tool_confirmation import ToolConfirmation
+from google.genai import types
+
+from runcast.adapters.adk.reading import CONFIRMATION, CREDENTIAL, INPUT, parts_of, said_by_user
+from runcast.adapters.adk.values import mapping, plain
+from runcast.adapters.frame import METADATA_KEY, note
+
+REASONS = {CONFIRMATION: "tool_approval", CREDENTIAL: "credential", INPUT: "input"}
+LONG_RUNNING = "tool"
+# A login request carries the application's own secret beside the address to visit; ADK pins the answer to its own
+# copy of the request, so the client needs none of these.
+SECRETS = frozenset(
+    {
+        "rawAuthCredential",
+        "clientSecret",
+        "accessToken",
+        "refreshToken",
+        "idToken",
+        "apiKey",
+        "token",
+        "password",
+    }
+)
+CONFIRMED = {
+    "type": "object",
+    "properties": {"confirmed": {"type": "boolean"}, "payload": {}},
+    "required": ["confirmed"],
+}
+
+
+def asked(
+    event: Event, *, ttl: float | None = None, owner: str | None = None, skip: Collection[str] = ()
+) -> list[Interrupt]:
+    """The interrupts that a complete event opens; calls of the functions in `skip` open none."""
+    waiting = event.long_running_tool_ids
+    if not waiting or event.partial or said_by_user(event):
+        return []
+    calls = [part.function_call for part in parts_of(event) if part.function_call is not None]
+    return [
+        _interrupt(call, event, ttl, owner) for call in calls if call.id in waiting and call.name not in skip
+    ]
+
+
+def answered(event: Event) -> list[str]:
+    """The calls that an event answers."""
+    responses = (part.function_response for part in parts_of(event))
+    return [it.id for it in responses if it is not None and it.id]
+
+
+def open_interrupts(
+    events: Iterable[Event],
+    *,
+    ttl: float | None = None,
+    owners: Mapping[str, str] | None = None,
+    skip: Collection[str] = (),
+) -> list[Interrupt]:
+    """What waits for an answer in a session, in the order it was asked; rewound events must be gone already.
+
+    Somebody who writes something new instead of answering has let the questions go.
+    """
+    held: dict[str, Interrupt] = {}
+    for event in events:
+        if event.partial:
+            continue
+        replies = answered(event)
+        if said_by_user(event) and not replies and parts_of(event):
+            held.clear()
+        for call_id in replies:
+            held.pop(call_id, None)
+        for interrupt in asked(event, ttl=ttl, skip=skip):
+            held[interrupt.id] = interrupt
+    for interrupt in held.values():
+        if owners and interrupt.id in owners:
+            interrupt.subagent_run_id = owners[interrupt.id]
+    return list(held.values())
+
+
+def names(events: Sequence[Event]) -> dict[str, str]:
+    """Every call of a session by its id, with the name of its function: a response must repeat it."""
+    calls = (part.function_call for event in events for part in parts_of(event))
+    return {call.id: call.name or "" for call in calls if call is not None and call.id}
+
+
+def expired(interrupt: Interrupt, now: datetime) -> bool:
+    """Whether its time is over."""
+    return interrupt.expires_at is not None and datetime.fromisoformat(interrupt.expires_at) <= now
+
+
+def response(call_id: str, name: str, payload: Any, *, cancelled: bool = False) -> types.Part:
+    """An answer as ADK wants it. A cancelled one is a refusal that the agent reads and goes on from."""
+    body = _refusal(name) if cancelled else _body(name, payload)
+    return types.Part(function_response=types.FunctionResponse(id=call_id, name=name, response=body))
+
+
+def _refusal(name: str) -> dict[str, Any]:
+    if name == CONFIRMATION:
+        return {"confirmed": False}
+    return {"error": "The user cancelled this request."}
+
+
+def _body(name: str, payload: Any) -> dict[str, Any]:
+    if name == CONFIRMATION:
+        return _confirmation(payload)
+    return dict(mapping(payload)) if isinstance(payload, Mapping) else {"result": payload}
+
+
+def _confirmation(payload: Any) -> dict[str, Any]:
+    """Yes or no: a bare boolean, nothing at all (yes), ADK's own words, or the data that was asked for (yes)."""
+    if payload is None or isinstance(payload, bool):
+        return {"confirmed": payload is not False}
+    if isinstance(payload, Mapping) and "confirmed" in payload:
+        said = mapping(payload)
+        return {key: said[key] for key in ("confirmed", "payload", "hint") if key in said}
+    return {"confirmed": True, "payload": payload}
+
+
+def approval(
+    interrupt: Interrupt, call_id: str, name: str, args: Mapping[str, Any] | None, author: str
+) -> list[Event]:
+    """What ADK says when a call must be approved: a placeholder for its result, and the request that waits."""
+    value = mapping(mapping(interrupt.metadata).get(METADATA_KEY)).get("value")
+    wanted = ToolConfirmation(hint=interrupt.message or "", payload=value)
+    placeholder = types.FunctionResponse(
+        id=call_id, name=name, response={"error": "This tool call requires confirmation."}
+    )
+    request = types.FunctionCall(
+        id=interrupt.id,
+        name=CONFIRMATION,
+        args={
+            "originalFunctionCall": {"id": call_id, "name": name, "args": args},
+            "toolConfirmation": wanted.model_dump(by_alias=True, exclude_none=True),
+        },
+    )
+    return [
+        Event(
+            id=f"{interrupt.id}:placeholder",
+            author=author,
+            content=types.Content(role="user", parts=[types.Part(function_response=placeholder)]),
+            actions=EventActions(requested_tool_confirmations={call_id: wanted}),
+        ),
+        Event(
+            id=f"{interrupt.id}:request",
+            author=author,
+            content=types.Content(role="model", parts=[types.Part(function_call=request)]),
+            long_running_tool_ids={interrupt.id},
+        ),
+    ]
+
+
+def _interrupt(call: types.FunctionCall, event: Event, ttl: float | None, owner: str | None) -> Interrupt:
+    call_id = call.id or ""
+    args = call.args or {}
+    name = call.name or ""
+    fields: dict[str, Any] = {
+        "id": call_id,
+        "reason": REASONS.get(name, LONG_RUNNING),
+        "message": _message(name, args),
+        "tool_call_id": _concerns(name, args, call_id),
+        "response_schema": _schema(name, args),
+        "expires_at": _expiry(event.timestamp, ttl),
+        "metadata": _value(name, args),
+        "subagent_run_id": owner,
+    }
+    return Interrupt(**{key: value for key, value in fields.items() if value is not None})
+
+
+def _message(name: str, args: Mapping[str, Any]) -> str | None:
+    if name == CONFIRMATION:
+        return mapping(args.get("toolConfirmation")).get("hint") or None
+    if name in (INPUT, CREDENTIAL):
+        return args.get("message") or None
+    return None
+
+
+def _concerns(name: str, args: Mapping[str, Any], call_id: str) -> str | None:
+    """The call that the client saw: the one to be confirmed or authorised, or the long-running one itself."""
+    if name == CONFIRMATION:
+        return mapping(args.get("originalFunctionCall")).get("id")
+    if name == CREDENTIAL:
+        wanted = args.get("functionCallId")
+        # A toolset that must log in before its tools are known has no call.
+        return None if wanted is None or wanted.startswith("_adk_toolset_auth_") else wanted
+    return None if name == INPUT else call_id
+
+
+def _schema(name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
+    if name == CONFIRMATION:
+        return CONFIRMED
+    schema = args.get("response_schema") if name == INPUT else None
+    return dict(mapping(schema)) or None
+
+
+def _value(name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What is asked, where it has a structure: the payload, or what a login needs (the client must send it back)."""
+    if name == CONFIRMATION:
+        return note(value=plain(mapping(args.get("toolConfirmation")).get("payload")))
+    if name == CREDENTIAL:
+        return note(value=_harmless(plain(args.get("authConfig"))))
+    return note(value=plain(args.get("payload"))) if name == INPUT else None
+
+
+def _harmless(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_harmless(it) for it in cast("Sequence[Any]", value)]
+    if isinstance(value, dict):
+        return {key: _harmless(it) for key, it in mapping(value).items() if key not in SECRETS}
+    return value
+
+
+def _expiry(timestamp: float, ttl: float | None) -> str | None:
+    if ttl is None:
+        return None
+    return (datetime.fromtimestamp(timestamp, UTC) + timedelta(seconds=ttl)).isoformat()

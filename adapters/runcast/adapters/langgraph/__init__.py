@@ -1,0 +1,30 @@
+"""LangGraph runs as AG-UI events: an adapter, a drop-in callback handler, and the pure translator under both."""
+
+try:
+    import langgraph.graph as _langgraph
+except ImportError as _missing:
+    raise ImportError(
+        'runcast.adapters.langgraph needs LangGraph: pip install "runcast[langgraph]"'
+    ) from _missing
+
+from runcast.adapters.langgraph.activity import activity, activity_patch
+from runcast.adapters.langgraph.adapter import LangGraphAdapter
+from runcast.adapters.langgraph.callbacks import LangGraphCallbacks
+from runcast.adapters.langgraph.messages import to_agui, to_langchain
+from runcast.adapters.langgraph.options import LangGraphOptions
+from runcast.adapters.langgraph.translator import CHECKPOINTS, STREAM_MODES, LangGraphTranslator
+
+del _langgraph
+
+__all__ = [
+    "CHECKPOINTS",
+    "STREAM_MODES",
+    "LangGraphAdapter",
+    "LangGraphCallbacks",
+    "LangGraphOptions",
+    "LangGraphTranslator",
+    "activity",
+    "activity_patch",
+    "to_agui",
+    "to_langchain",
+]
