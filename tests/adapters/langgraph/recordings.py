@@ -1,0 +1,169 @@
+"""Recordings: the native parts of a scene's runs as JSON lines, and the events they must become.
+
+`python -m tests.adapters.langgraph.recordings` plays every scene and writes both anew; look at the difference
+before keeping it. Knows how to write down what a LangGraph part holds; checkpoints are kept without their values,
+which nobody reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import langchain_core.messages as langchain_messages
+from ag_ui.core import Event, RunAgentInput
+from langchain_core.messages import BaseMessage
+from langgraph.types import Interrupt
+
+from runcast.adapters.frame import RunIds
+from runcast.adapters.langgraph import LangGraphOptions, LangGraphTranslator, to_agui
+from runcast.adapters.langgraph.encode import plain
+from runcast.adapters.langgraph.parts import Aside
+from runcast.adapters.langgraph.state import as_mapping
+
+HERE = Path(__file__).parent / "recordings"
+OPTIONS: Mapping[str, LangGraphOptions] = {
+    "38_subagents_inline": LangGraphOptions(subagents="inline"),
+    "38_subagents_hidden": LangGraphOptions(subagents="hidden"),
+}
+
+
+def freeze(value: Any) -> Any:
+    """A part's data as JSON that `thaw` can read."""
+    if isinstance(value, BaseMessage):
+        held = value.model_dump(exclude_defaults=True)
+        return {"$": type(value).__name__, "fields": {key: freeze(each) for key, each in held.items()}}
+    if isinstance(value, Interrupt):
+        fields = {"value": value.value, "id": value.id, "response_schema": value.response_schema}
+        return {"$": "Interrupt", "fields": {key: freeze(each) for key, each in fields.items()}}
+    if isinstance(value, Aside):
+        return {"$": "Aside", "type": value.type, "data": freeze(value.data)}
+    if isinstance(value, BaseException):
+        return {"$": "error", "name": type(value).__name__, "text": str(value)}
+    if isinstance(value, tuple):
+        return {"$": "tuple", "items": [freeze(each) for each in value]}
+    state = as_mapping(value)
+    if state is not None:
+        return {str(key): freeze(each) for key, each in state.items()}
+    if isinstance(value, list):
+        return [freeze(each) for each in value]
+    return plain(value)
+
+
+def thaw(value: Any) -> Any:
+    """What `freeze` wrote down."""
+    if isinstance(value, list):
+        return [thaw(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    match value.get("$"):
+        case None:
+            return {key: thaw(each) for key, each in value.items()}
+        case "tuple":
+            return tuple(thaw(each) for each in value["items"])
+        case "Aside":
+            return Aside(value["type"], thaw(value["data"]))
+        case "Interrupt":
+            return Interrupt(**thaw(value["fields"]))
+        case "error":
+            return type(value["name"], (Exception,), {})(value["text"])
+        case kind:
+            return getattr(langchain_messages, kind)(**thaw(value["fields"]))
+
+
+def trimmed(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A part without what nobody reads."""
+    if part["type"] != "checkpoints":
+        return part
+    data = part["data"]
+    return {**part, "data": {key: data[key] for key in ("config", "metadata", "next")}}
+
+
+class Recording:
+    """A scene's runs: for each the input echo, what the translator was told, the parts, and the events."""
+
+    def __init__(self, name: str, runs: Sequence[dict[str, Any]]) -> None:
+        self.name = name
+        self.runs = runs
+
+    def parts(self, run: int) -> list[Any]:
+        return [thaw(part) for part in self.runs[run]["parts"]]
+
+    def translator(self, run: int) -> LangGraphTranslator:
+        """A fresh translator for this run, with a clock that counts."""
+        told = self.runs[run]["told"]
+        ticks = iter(range(1, 1_000_000))
+        return LangGraphTranslator(
+            RunIds("t", f"r{run + 1}"),
+            input=RunAgentInput.model_validate(told["input"]) if told["input"] else None,
+            options=OPTIONS.get(self.name),
+            known=told["known"],
+            aliases=told["aliases"],
+            to_messages=to_agui,
+            clock=lambda: next(ticks),
+        )
+
+    def error(self, run: int) -> BaseException | None:
+        held = self.runs[run]["error"]
+        return None if held is None else thaw(held)  # type: ignore[no-any-return]  # an exception
+
+    def events(self, run: int) -> list[Event]:
+        """The whole run, translated."""
+        translator = self.translator(run)
+        events = translator.start()
+        for part in self.parts(run):
+            events += translator.feed(part)
+        error = self.error(run)
+        return events + (translator.finish() if error is None else translator.fail(error))
+
+
+def load(path: Path) -> Recording:
+    return Recording(path.stem, [json.loads(line) for line in path.read_text().splitlines()])
+
+
+def recordings() -> list[Path]:
+    return sorted(HERE.glob("*.jsonl"))
+
+
+def golden(path: Path) -> Path:
+    return path.with_suffix(".events")
+
+
+def written(events: Sequence[Event]) -> str:
+    """Events as lines to compare."""
+    return "".join(
+        json.dumps(event.model_dump(mode="json", by_alias=True), ensure_ascii=False) + "\n"
+        for event in events
+    )
+
+
+async def record(name: str, oracle: Any) -> None:
+    """Play a scene and keep its parts."""
+    from tests.adapters.langgraph.scenes import SCENES
+    from tests.adapters.langgraph.stage import Stage
+
+    stage = Stage(oracle)
+    await SCENES[name](stage)
+    lines = [json.dumps(run) for run in stage.tape() if run["parts"] or run["error"]]
+    path = HERE / f"{name}.jsonl"
+    path.write_text("".join(line + "\n" for line in lines))
+    played = load(path)
+    golden(path).write_text("".join(written(played.events(run)) for run in range(len(played.runs))))
+
+
+async def main(names: Sequence[str]) -> None:
+    from tests.adapters.langgraph.scenes import SCENES
+    from tests.e2e.oracle import Oracle
+
+    HERE.mkdir(exist_ok=True)
+    with Oracle() as oracle:
+        for name in names or sorted(SCENES):
+            await record(name, oracle)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1:]))

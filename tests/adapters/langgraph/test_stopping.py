@@ -1,0 +1,139 @@
+"""Case 47: stopping a run softly and hard, in a token, in a tool, at a step border, and by leaving."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_stream_writer
+from langgraph.graph import START, MessagesState, StateGraph
+
+from runcast.adapters import UnknownRun
+from runcast.adapters.langgraph import LangGraphAdapter
+from runcast.slim.verify import verify
+from tests.adapters.langgraph.fakes import StreamingModel, calls, piece, say
+from tests.adapters.langgraph.scenes.book import agent
+from tests.adapters.langgraph.stage import Stage
+
+
+@tool
+async def endless(text: str = "") -> str:
+    """Never come back."""
+    await asyncio.sleep(3600)
+    return "back"
+
+
+def two_steps() -> Any:
+    """A step that takes a moment, and one that must not be reached."""
+
+    async def first(state: MessagesState) -> Any:
+        await asyncio.sleep(0.05)
+        return {"messages": [AIMessage("first", id="a1")]}
+
+    async def second(state: MessagesState) -> Any:
+        return {"messages": [AIMessage("second", id="a2")]}
+
+    builder = StateGraph(MessagesState).add_node("first", first).add_node("second", second)
+    return builder.add_edge(START, "first").add_edge("first", "second").compile(checkpointer=InMemorySaver())
+
+
+async def stopped_at(adapter: LangGraphAdapter, input: Any, wanted: str, *, hard: bool) -> list[Any]:
+    """Run, and stop when an event of this type comes."""
+    events = []
+    async for event in adapter.run(input):
+        events.append(event)
+        if event.type == wanted and len([each for each in events if each.type == wanted]) == 1:
+            await adapter.stop(input.run_id, hard=hard)
+    assert not verify(events)
+    assert adapter.stats()["active"] == 0
+    return events
+
+
+async def test_47_hard_in_a_token():
+    model = StreamingModel(turns=[say(*"abcdefgh")], delay=0.01)
+    stage = Stage().play(_slow(model))
+    events = await stopped_at(stage.adapter, stage.input("hi"), "TEXT_MESSAGE_CONTENT", hard=True)
+    assert [event.type.value for event in events][-3:] == [
+        "TEXT_MESSAGE_END",
+        "STEP_FINISHED",
+        "RUN_FINISHED",
+    ]
+    assert events[-1].outcome.type == "cancelled"
+    assert events[-1].metadata["runcast"]["continuation"]["resolved_by"] == "user"
+
+
+def _slow(model: Any) -> Any:
+    async def answer(state: MessagesState) -> Any:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    builder = StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer")
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+async def test_47_hard_in_a_tool():
+    stage = Stage().play(agent([calls(piece("endless", "{}", "c1"))], say("never"), tools=[endless]))
+    events = await stopped_at(stage.adapter, stage.input("hi"), "TOOL_CALL_END", hard=True)
+    assert events[-1].outcome.type == "cancelled"
+
+
+async def test_47_soft_at_a_step_border_and_on_from_there():
+    stage = Stage().play(two_steps())
+    events = await stopped_at(stage.adapter, stage.input("hi"), "STEP_STARTED", hard=False)
+    assert events[-1].outcome.type == "cancelled"
+    assert "first" in str(events)
+    assert not [event for event in events if getattr(event, "delta", "") == "second"]
+    events = [event async for event in stage.adapter.run(stage.input(messages=[]))]
+    assert events[-1].outcome.type == "success"
+    assert events[0].metadata["runcast"]["resumed_from"] == "checkpoint"
+    assert [event.delta for event in events if event.type == "TEXT_MESSAGE_CONTENT"] == ["second"]
+
+
+async def test_47_leaving_stops_the_graph():
+    reached = asyncio.Event()
+
+    async def node(state: MessagesState) -> Any:
+        get_stream_writer()("at work")
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            reached.set()
+
+    builder = StateGraph(MessagesState).add_node("node", node).add_edge(START, "node")
+    stage = Stage().play(builder.compile(checkpointer=InMemorySaver()))
+    run = stage.adapter.run(stage.input("hi"))
+    async for event in run:
+        if event.type == "CUSTOM":
+            break
+    await run.aclose()
+    assert reached.is_set()
+    assert stage.adapter.stats()["active"] == 0
+
+
+async def test_47_a_cancelled_reader_still_gets_the_end():
+    stage = Stage().play(agent([calls(piece("endless", "{}", "c1"))], say("never"), tools=[endless]))
+    events: list[Any] = []
+
+    at_work = asyncio.Event()
+
+    async def read() -> None:
+        async for event in stage.adapter.run(stage.input("hi")):
+            events.append(event)
+            if event.type == "STEP_STARTED" and event.step_name == "tools":
+                at_work.set()
+
+    task = asyncio.create_task(read())
+    await at_work.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert events[-1].outcome.type == "cancelled"
+    assert not verify(events)
+
+
+async def test_stopping_a_run_nobody_knows():
+    with pytest.raises(UnknownRun, match="nobody"):
+        await Stage().play(two_steps()).adapter.stop("nobody")
