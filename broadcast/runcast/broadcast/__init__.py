@@ -1,0 +1,54 @@
+"""From the log to the people who watch: envelopes, and the ways they travel."""
+
+from runcast.broadcast.broadcaster import Broadcaster
+from runcast.broadcast.budget import HUB, PUSHER, REVERB, SOKETI, Budget
+from runcast.broadcast.coalesce import Coalescer
+from runcast.broadcast.config import BroadcastConfig
+from runcast.broadcast.envelope import Envelope, fit
+from runcast.broadcast.errors import BroadcastError, ConfigError, HubError, PublishError, TooLarge
+from runcast.broadcast.history import LogHistory, Stretch
+from runcast.broadcast.hub import Hub, HubLimits, Position, Replay, channel_for, issue_token, sign_channel
+from runcast.broadcast.mapper import EnvelopeMapper
+from runcast.broadcast.publishers import (
+    CentrifugoPublisher,
+    MemoryPublisher,
+    Publisher,
+    PusherPublisher,
+    open_publisher,
+)
+from runcast.broadcast.reader import Reader, Take
+
+__all__ = [
+    "HUB",
+    "PUSHER",
+    "REVERB",
+    "SOKETI",
+    "BroadcastConfig",
+    "BroadcastError",
+    "Broadcaster",
+    "Budget",
+    "CentrifugoPublisher",
+    "Coalescer",
+    "ConfigError",
+    "Envelope",
+    "EnvelopeMapper",
+    "Hub",
+    "HubError",
+    "HubLimits",
+    "LogHistory",
+    "MemoryPublisher",
+    "Position",
+    "PublishError",
+    "Publisher",
+    "PusherPublisher",
+    "Reader",
+    "Replay",
+    "Stretch",
+    "Take",
+    "TooLarge",
+    "channel_for",
+    "fit",
+    "issue_token",
+    "open_publisher",
+    "sign_channel",
+]

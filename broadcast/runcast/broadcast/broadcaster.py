@@ -1,0 +1,223 @@
+"""Carries a run's entries to publishers, and never lets a publisher hurt the run.
+
+Maps and rolls up once, whatever the number of targets, so that all of them see the same envelopes; each target has
+queues and workers of its own (`publishers.delivery`), so that one that is slow or gone holds up no other. `publish`
+takes an entry of the log; `sink` makes a callable for runs that have no log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+from ag_ui.core import Event
+
+from runcast.broadcast.budget import Budget, tightest
+from runcast.broadcast.coalesce import Coalescer
+from runcast.broadcast.config import Choice, chosen
+from runcast.broadcast.envelope import Envelope
+from runcast.broadcast.errors import ConfigError
+from runcast.broadcast.hub.channels import PRIVATE, channel_for
+from runcast.broadcast.mapper import EnvelopeMapper
+from runcast.broadcast.publishers.base import Publisher
+from runcast.broadcast.publishers.delivery import Delivered, Delivery, Patience
+from runcast.slim.entry import Entry
+
+log = logging.getLogger("runcast.broadcast")
+
+
+@dataclass(slots=True)
+class _Channel:
+    name: str
+    mapper: EnvelopeMapper
+    coalescer: Coalescer
+    fits: Callable[[Envelope], bool]
+    timer: asyncio.TimerHandle | None = None
+
+
+class Broadcaster:
+    """Maps entries to envelopes and hands them to one publisher, or to several, channel by channel.
+
+    `config` is one for all threads, or a callable that gives a thread's by its id.
+    """
+
+    def __init__(
+        self,
+        publisher: Publisher | Sequence[Publisher],
+        *,
+        config: Choice | None = None,
+        prefix: str = PRIVATE,
+        queue: int = 1_000,
+        batch: int = 100,
+        channels: int = 10_000,
+        backoff: tuple[float, float] = (0.1, 10.0),
+        attempts: int = 8,
+        idle: float = 60.0,
+    ) -> None:
+        publishers = [publisher] if isinstance(publisher, Publisher) else list(publisher)
+        if not publishers:
+            raise ConfigError("a broadcaster needs a publisher; MemoryPublisher() is the smallest")
+        self.config = config
+        self._prefix = prefix  # "private-agent." unless the channels are public on purpose
+        self._most = channels  # channels remembered; quiet ones are forgotten first
+        patience = Patience(queue, batch, backoff, attempts, idle)
+        self._targets = [Delivery(each, patience) for each in publishers]
+        self._budgets = [each.budget for each in publishers]
+        self._channels: OrderedDict[str, _Channel] = OrderedDict()
+        self._entries = self._envelopes = self._broken = 0
+        self._merged = 0  # by the roll-up of channels that are forgotten
+
+    async def publish(self, entry: Entry) -> None:
+        """Queue what tells of this entry. Does not wait for the target and does not raise."""
+        self.put(entry)
+
+    def put(self, entry: Entry) -> None:
+        """As `publish`, for code that cannot await; needs a running event loop."""
+        try:
+            channel = self._channel(entry)
+            self._entries += 1
+            envelopes = channel.mapper.feed(entry)
+            if envelopes:
+                self._envelopes += len(envelopes)
+                self._roll_up(channel, envelopes)
+        except Exception:  # a fault here must not reach the agent
+            self._broken += 1
+            log.exception("an entry of thread %s could not be broadcast", entry.thread_id)
+
+    def sink(self, thread_id: str) -> Callable[[Event], None]:
+        """A callable that takes a run's events without a log: it counts `seq` itself, under an epoch of its own.
+
+        Make it where the event loop runs; it may then be called from any thread.
+        """
+        loop = asyncio.get_running_loop()
+        home = threading.get_ident()
+        epoch = secrets.token_hex(4)
+        waiting: deque[Entry] = deque()
+        lock = threading.Lock()
+        position = 0
+        run_id = ""
+
+        def drain() -> None:
+            while waiting:
+                self.put(waiting.popleft())
+
+        def take(event: Event) -> None:
+            nonlocal position, run_id
+            with lock:
+                position += 1
+                run_id = getattr(event, "run_id", None) or run_id
+                at = time.time_ns() // 1_000_000
+                waiting.append(Entry(thread_id, position, epoch, run_id, at, event))
+            if threading.get_ident() == home:
+                drain()
+            elif not loop.is_closed():
+                loop.call_soon_threadsafe(drain)
+
+        return take
+
+    def stats(self) -> dict[str, int]:
+        """Plain numbers, since the start and right now; of all targets together."""
+        each = [target.stats() for target in self._targets]
+        numbers = {field.name: sum(getattr(one, field.name) for one in each) for field in fields(Delivered)}
+        numbers["failures"] += self._broken
+        numbers["merged"] += self._merged + sum(c.coalescer.merged for c in self._channels.values())
+        numbers["entries"] = self._entries
+        numbers["envelopes"] = self._envelopes
+        numbers["queued"] = sum(target.waiting() for target in self._targets)
+        numbers["channels"] = len(self._channels)
+        return numbers
+
+    async def flush(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109  a bool, not an exception
+        """Wait until everything queued is delivered; False when `timeout` seconds were not enough."""
+        await asyncio.sleep(0)  # what a sink was given in another thread comes first
+        for channel in self._channels.values():
+            self._send(channel, channel.coalescer.flush())
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while any(target.waiting() for target in self._targets):
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            await asyncio.sleep(0.005)
+        return True
+
+    async def aclose(self, timeout: float = 5.0) -> None:  # noqa: ASYNC109  what is left then is let go
+        """Deliver what can be delivered in `timeout` seconds, then let go of everything."""
+        await self.flush(timeout)
+        for channel in self._channels.values():
+            if channel.timer is not None:
+                channel.timer.cancel()
+        for target in self._targets:
+            await target.aclose()
+
+    # -------------------------------------------------------------- channels
+
+    def _channel(self, entry: Entry) -> _Channel:
+        channel = self._channels.get(entry.thread_id)
+        if channel is not None:
+            self._channels.move_to_end(entry.thread_id)
+            return channel
+        self._forget_quiet()
+        config = chosen(self.config, entry.thread_id)
+        budget = tightest(self._budgets, config.max_envelope_bytes)
+        fits = _fitting(budget)
+        channel = _Channel(
+            channel_for(entry.thread_id, prefix=self._prefix),
+            EnvelopeMapper(config, prev=entry.seq - 1, budget=budget),
+            Coalescer(config.rollup_ms, fits=fits),
+            fits,
+        )
+        self._channels[entry.thread_id] = channel
+        return channel
+
+    def _forget_quiet(self) -> None:
+        """Make room for one more: the channel that has been quiet the longest and has nothing waiting goes."""
+        while len(self._channels) >= self._most:
+            quiet = next((thread for thread, c in self._channels.items() if self._is_quiet(c)), None)
+            if quiet is None:
+                return
+            channel = self._channels.pop(quiet)
+            self._merged += channel.coalescer.merged
+            for target in self._targets:
+                target.forget(channel.name)
+
+    def _is_quiet(self, channel: _Channel) -> bool:
+        held = channel.coalescer.due() is not None
+        return not held and not any(target.waiting(channel.name) for target in self._targets)
+
+    def _roll_up(self, channel: _Channel, envelopes: list[Envelope]) -> None:
+        now = _now()
+        out: list[Envelope] = []
+        for envelope in envelopes:
+            out += channel.coalescer.feed(envelope, now)
+        self._send(channel, out)
+        self._wind(channel)
+
+    def _wind(self, channel: _Channel) -> None:
+        """Have what the roll-up holds let go when its window ends."""
+        due = channel.coalescer.due()
+        if due is not None and channel.timer is None:
+            loop = asyncio.get_running_loop()
+            channel.timer = loop.call_later(max(0, due - _now()) / 1000, self._ring, channel)
+
+    def _ring(self, channel: _Channel) -> None:
+        channel.timer = None
+        self._send(channel, channel.coalescer.tick(_now()))
+        self._wind(channel)
+
+    def _send(self, channel: _Channel, envelopes: list[Envelope]) -> None:
+        if envelopes:
+            for target in self._targets:
+                target.put(channel.name, envelopes, channel.fits)
+
+
+def _fitting(budget: Budget) -> Callable[[Envelope], bool]:
+    return lambda envelope: budget.fits(envelope.encode())
+
+
+def _now() -> int:
+    return time.monotonic_ns() // 1_000_000

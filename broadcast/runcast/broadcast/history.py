@@ -1,0 +1,131 @@
+"""Envelopes of the past, read from the log: what the hub and the HTTP API answer to `after`.
+
+Nothing is stored twice: a run's entries are mapped again from its start, which gives the same envelopes as the first
+time. Knows the log and the mapper; does not know sockets or HTTP.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from runcast.broadcast.budget import Budget
+from runcast.broadcast.config import Choice, chosen
+from runcast.broadcast.envelope import Envelope
+from runcast.broadcast.hub.auth import Position
+from runcast.broadcast.hub.ring import Replay
+from runcast.broadcast.mapper import EnvelopeMapper
+from runcast.slim.entry import Entry
+from runcast.slim.errors import UnknownThread
+from runcast.slim.log_info import RunInfo, ThreadInfo
+
+_READ = 1_000  # entries read at once
+_PLACES = 256  # threads whose mapper is kept for whoever asks on from there
+
+
+class EntryLog(Protocol):
+    """What is needed of a `RunLog`."""
+
+    async def thread(self, thread_id: str) -> ThreadInfo | None:
+        """The thread, or None."""
+        ...
+
+    async def runs(self, thread_id: str) -> list[RunInfo]:
+        """Its runs, oldest first."""
+        ...
+
+    async def entries(self, thread_id: str, after: int = 0, limit: int | None = None) -> list[Entry]:
+        """Its entries behind `after`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Some envelopes after a position; `more` says that the thread goes on behind them."""
+
+    recovered: bool
+    epoch: str
+    head: int
+    envelopes: Sequence[Envelope] = ()
+    more: bool = False
+
+
+class LogHistory:
+    """Maps a thread's log for readers that were away. One for any number of threads."""
+
+    def __init__(self, log: EntryLog, *, config: Choice | None = None, budget: Budget | None = None) -> None:
+        self._log = log
+        self._config = config
+        self._budget = budget
+        self._places: OrderedDict[tuple[str, str], tuple[int, EnvelopeMapper]] = OrderedDict()
+
+    async def __call__(self, session_id: str, position: Position, *, until: int | None, most: int) -> Replay:
+        """All that came after a position, for the hub; not recovered when it is more than `most`."""
+        stretch = await self.read(session_id, position, most=most, until=until)
+        if not stretch.recovered or stretch.more:
+            return Replay(False, stretch.epoch, stretch.head)
+        return Replay(True, stretch.epoch, stretch.head, stretch.envelopes)
+
+    async def read(
+        self, session_id: str, position: Position, *, most: int, until: int | None = None
+    ) -> Stretch:
+        """At most about `most` envelopes after a position, the first one chained to it; whole entries only."""
+        thread = await self._log.thread(session_id)
+        if thread is None:
+            return Stretch(position.offset == 0 and not position.epoch, "", 0)
+        epoch, head = thread.epoch, thread.last_seq
+        if position.epoch not in ("", epoch) or position.offset > head:
+            return Stretch(False, epoch, head)
+        end = head if until is None else min(until, head)
+        try:
+            found, seq = await self._map(session_id, epoch, position.offset, end, most)
+        except UnknownThread:  # the events of that run are pruned
+            return Stretch(False, epoch, head)
+        return Stretch(True, epoch, head, _chained(found, position.offset), seq < end)
+
+    async def _map(
+        self, session_id: str, epoch: str, after: int, end: int, most: int
+    ) -> tuple[list[Envelope], int]:
+        """Envelopes of the entries in `after < seq <= end`, until there are `most`; and how far that was."""
+        seq, mapper = self._places.pop((session_id, epoch), (after + 1, None))
+        if mapper is None or seq > after:
+            seq, mapper = (
+                await self._start(session_id, after),
+                EnvelopeMapper(chosen(self._config, session_id), budget=self._budget),
+            )
+        found: list[Envelope] = []
+        while seq < end and len(found) < most:
+            entries = await self._log.entries(session_id, seq, _READ)
+            if not entries:
+                break
+            for entry in entries:
+                if entry.seq > end or len(found) >= most:
+                    break
+                told = mapper.feed(entry)
+                seq = entry.seq
+                if seq > after:
+                    found += told
+        self._places[session_id, epoch] = (seq, mapper)
+        while len(self._places) > _PLACES:
+            self._places.popitem(last=False)
+        return found, seq
+
+    async def _start(self, session_id: str, after: int) -> int:
+        """The place before the run that holds the first entry asked for: a mapper has to see runs from their start.
+
+        From inside a pruned run there is no going on: its entries are folded, and would tell again what was told.
+        """
+        runs = await self._log.runs(session_id)
+        if any(run.pruned and run.first_seq <= after < run.last_seq for run in runs):
+            raise UnknownThread(
+                f"thread {session_id!r} is pruned around {after}: start over from its snapshot"
+            )
+        return max((run.first_seq - 1 for run in runs if run.first_seq <= after + 1), default=0)
+
+
+def _chained(envelopes: list[Envelope], after: int) -> list[Envelope]:
+    """The same, with the first entry's envelopes following what was asked for."""
+    first = envelopes[0].seq if envelopes else 0
+    return [replace(each, prev=after) if each.seq == first else each for each in envelopes]

@@ -1,0 +1,266 @@
+"""Several hub nodes as one: what any process publishes into Redis reaches the readers of this node too.
+
+    Broadcaster([hub, RedisPublisher(url)])      on the node that runs the agent: its own readers need no Redis
+    async with RedisFanout(hub, url): ...        on every node: what the others publish
+
+Pub/Sub carries the moment and promises nothing, so nothing is believed: an envelope that does not follow is preceded
+by what the stream remembers, then by what the hub's `history` has; where this node stands is compared with Redis after
+every new connection and every `check` seconds. Redis gone: what this node publishes itself goes on; the rest follows
+when it is back. What comes back of the node's own is dropped by the hub, which knows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from runcast.broadcast.envelope import Envelope
+from runcast.broadcast.hub.auth import Position
+from runcast.broadcast.hub.channels import PRIVATE, channel_for
+from runcast.broadcast.hub.hub import Hub
+from runcast.broadcast.hub.ring import Replay, follow, read_envelope
+
+try:
+    from redis.asyncio import Redis
+    from redis.exceptions import RedisError
+except ImportError as error:  # pragma: no cover  told in words by a house test
+    raise ImportError('the Redis fan-out needs: pip install "runcast[redis]"') from error
+
+log = logging.getLogger("runcast.hub")
+
+
+class RedisFanout:
+    """Brings what other nodes publish through `RedisPublisher` to this node's hub. Use it as `async with`."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        url: str,
+        *,
+        prefix: str = "runcast:",
+        check: float = 10.0,
+        backoff: tuple[float, float] = (0.1, 5.0),
+        timeout: float = 5.0,
+        aside: float = 0.25,
+    ) -> None:
+        self._hub = hub
+        self._prefix = prefix  # as the publishers have it
+        self._check = check  # seconds between two comparisons of where this node stands
+        self._backoff = backoff  # first and longest pause between attempts to connect, seconds
+        self._aside_for = aside  # seconds an envelope waits that begins before this node's place
+        self._redis: Any = Redis.from_url(  # pyright: ignore[reportUnknownMemberType]  # its keywords are untyped
+            url,
+            socket_timeout=timeout,
+            socket_connect_timeout=timeout,
+            socket_keepalive=True,
+            decode_responses=True,
+        )
+        self._streams = _Streams(self._redis, prefix)
+        self._task: asyncio.Task[None] | None = None
+        self._aside: list[tuple[float, str, Envelope]] = []
+        self._heard = self._mended = self._connects = self._faults = self._bad = 0
+        self.connected = asyncio.Event()  # set while messages come in
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._run(), name="hub fan-out")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Stop listening and let go of Redis; the hub goes on with what is published on this node."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._redis.aclose()
+
+    def stats(self) -> dict[str, int]:
+        """Plain numbers since the start, and whether Redis is there right now."""
+        return {
+            "connected": int(self.connected.is_set()),
+            "connects": self._connects,
+            "heard": self._heard,  # envelopes that came by Pub/Sub
+            "mended": self._mended,  # envelopes that Pub/Sub lost and the stream still had
+            "faults": self._faults,  # times that Redis was gone, or the hub refused
+            "bad": self._bad,  # messages that are no envelope
+        }
+
+    # ------------------------------------------------------------- listening
+
+    async def _run(self) -> None:
+        failed = 0
+        while True:
+            before = self._connects
+            try:
+                await self._listen()
+            except (RedisError, OSError) as error:
+                self._faults += 1
+                failed = 0 if self._connects > before else failed + 1
+                log.warning(
+                    "fan-out: Redis is gone (%s); this node goes on with its own", type(error).__name__
+                )
+            except Exception:  # the hub's readers must not be left alone for a fault of one message
+                self._faults += 1
+                log.exception("fan-out broke; it begins anew")
+            finally:
+                self.connected.clear()
+            first, longest = self._backoff
+            await asyncio.sleep(min(longest, first * 2 ** min(failed, 20)) * (0.5 + random.random() / 2))
+
+    async def _listen(self) -> None:
+        """One connection's life: subscribe, compare, hear."""
+        ear: Any = self._redis.pubsub()
+        async with ear:
+            await ear.psubscribe(f"{self._prefix}live:*")
+            await self._confirmed(ear)
+            self._connects += 1
+            await self._compare(fresh=True)
+            self.connected.set()
+            due = time.monotonic() + self._check
+            while True:
+                message = await ear.get_message(ignore_subscribe_messages=True, timeout=self._patience(due))
+                if message is not None:
+                    await self._hear(message["channel"], message["data"])
+                await self._take_up()
+                if time.monotonic() >= due:
+                    await self._compare(fresh=False)
+                    due = time.monotonic() + self._check
+
+    async def _confirmed(self, ear: Any) -> None:
+        """Wait until Redis has taken the subscription: what is published from then on comes here."""
+        while True:
+            said: Any = await ear.get_message(timeout=1.0)
+            if said is not None and said["type"] == "psubscribe":
+                return
+
+    def _patience(self, due: float) -> float:
+        moments = [due, *(when for when, _, _ in self._aside[:1])]
+        return max(0.001, min(moments) - time.monotonic())
+
+    async def _hear(self, topic: str, data: str) -> None:
+        channel = topic.removeprefix(f"{self._prefix}live:")
+        envelope = read_envelope(data)
+        if envelope is None:
+            self._bad += 1
+            return
+        self._heard += 1
+        position = self._hub.position(channel)
+        if envelope.epoch == position.epoch and envelope.seq > position.offset:
+            if envelope.prev < position.offset:
+                # This node has a part of it already, cut elsewhere: by itself, or from history. Whoever gave it that
+                # part may be about to give the rest; a reader cannot take this one either way.
+                self._aside.append((time.monotonic() + self._aside_for, channel, envelope))
+                return
+            if envelope.prev > position.offset:
+                await self._mend(channel, position, until=envelope.prev)
+            elif envelope.type == "agent.gap":
+                await self._hub.catch_up(channel)
+        await self._hub.publish(channel, [envelope])
+
+    async def _take_up(self) -> None:
+        """Publish what waited and is still news; the hub sees the hole, and its readers get the rest from history."""
+        now = time.monotonic()
+        while self._aside and self._aside[0][0] <= now:
+            _, channel, envelope = self._aside.pop(0)
+            await self._hub.publish(channel, [envelope])
+
+    # --------------------------------------------------------------- mending
+
+    async def _compare(self, *, fresh: bool) -> None:
+        """Where this node stands and where Redis does, for every channel that somebody is on."""
+        for channel in list(self._hub.occupied()):
+            position = self._hub.position(channel)
+            epoch, seq = await self._streams.top(channel)
+            if not epoch:
+                # Redis knows nothing of it: forgotten, or never told. History knows what was missed with it.
+                if fresh:
+                    await self._hub.catch_up(channel)
+            elif not position.epoch:
+                await self._hub.publish(channel, await self._streams.last(channel))
+            elif epoch != position.epoch:
+                await self._hub.publish(channel, await self._streams.after(channel, 0))
+            elif seq > position.offset:
+                await self._mend(channel, position, until=seq)
+
+    async def _mend(self, channel: str, position: Position, *, until: int) -> None:
+        """Publish what the stream still has between a position and a seq; holes that stay are the hub's to see."""
+        found = await self._streams.after(channel, position.offset, until)
+        same = [each for each in found if each.epoch == position.epoch]
+        self._mended += len(same)
+        await self._hub.publish(channel, same)
+
+
+class _Streams:
+    """What `RedisPublisher` left: the newest envelopes of every channel, and where each stands."""
+
+    def __init__(self, redis: Any, prefix: str) -> None:
+        self._redis = redis
+        self._prefix = prefix
+
+    async def top(self, channel: str) -> tuple[str, int]:
+        """Epoch and head of a channel; empty and 0 where nothing is remembered."""
+        epoch, seq = await self._redis.hmget(f"{self._name(channel)}:top", ["epoch", "seq"])
+        return (epoch, int(seq)) if epoch and seq else ("", 0)
+
+    async def after(
+        self, channel: str, after: int, until: int | None = None, *, most: int | None = None
+    ) -> list[Envelope]:
+        """What is remembered behind a place, in order."""
+        end = "+" if until is None else str(until)
+        return _envelopes(await self._redis.xrange(self._name(channel), f"{after + 1}-0", end, count=most))
+
+    async def last(self, channel: str) -> list[Envelope]:
+        """The newest entry that the stream has whole: a reader learns from it where the channel stands."""
+        rows = await self._redis.xrevrange(self._name(channel), count=64)
+        found = _envelopes(list(reversed(rows)))
+        last = [each for each in found if each.seq == found[-1].seq]
+        parts = last[0].part[1] if last and last[0].part else 1
+        return last if len(last) == parts else []
+
+    def _name(self, channel: str) -> str:
+        return f"{self._prefix}stream:{channel}"
+
+
+class RedisHistory:
+    """Answers a hub from the streams that `RedisPublisher` fills: for nodes that have no log at hand.
+
+    A stream is a short memory: what it does not hold whole, from the position on, is not recovered.
+    """
+
+    def __init__(
+        self, url: str, *, prefix: str = "runcast:", channels: str = PRIVATE, timeout: float = 5.0
+    ) -> None:
+        self._channels = channels  # the prefix that the publisher's broadcaster gives the threads' channels
+        self._redis: Any = Redis.from_url(  # pyright: ignore[reportUnknownMemberType]  # its keywords are untyped
+            url, decode_responses=True, socket_timeout=timeout, socket_connect_timeout=timeout
+        )
+        self._streams = _Streams(self._redis, prefix)
+
+    async def __call__(self, session_id: str, position: Position, *, until: int | None, most: int) -> Replay:
+        """The envelopes after a position, all of them or none."""
+        channel = channel_for(session_id, prefix=self._channels)
+        epoch, head = await self._streams.top(channel)
+        if not epoch or position.epoch not in ("", epoch) or position.offset > head:
+            return Replay(False, epoch, head)
+        found = await self._streams.after(channel, position.offset, until, most=most + 1)
+        missing = not found and position.offset < (head if until is None else until)
+        if missing or len(found) > most or follow(found, position.offset) != len(found):
+            return Replay(False, epoch, head)
+        return Replay(True, epoch, head, found)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._redis.aclose()
+
+
+def _envelopes(rows: Sequence[Any]) -> list[Envelope]:
+    read = [read_envelope(fields["b"]) for _, fields in rows]
+    return [each for each in read if each is not None]
