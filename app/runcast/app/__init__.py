@@ -1,0 +1,42 @@
+"""The three houses joined: runs that outlive the tab."""
+
+from runcast.app.agents import EventFunction, as_adapter
+from runcast.app.auth import Door
+from runcast.app.cast import Cast
+from runcast.app.errors import (
+    AppError,
+    BadRequest,
+    Busy,
+    Closing,
+    Full,
+    Gone,
+    NotAllowed,
+    NotFound,
+    TooLarge,
+    WrongMedia,
+    WrongMethod,
+)
+from runcast.app.http import App
+from runcast.app.run import Cadence, Run, RunResult
+
+__all__ = [
+    "App",
+    "AppError",
+    "BadRequest",
+    "Busy",
+    "Cadence",
+    "Cast",
+    "Closing",
+    "Door",
+    "EventFunction",
+    "Full",
+    "Gone",
+    "NotAllowed",
+    "NotFound",
+    "Run",
+    "RunResult",
+    "TooLarge",
+    "WrongMedia",
+    "WrongMethod",
+    "as_adapter",
+]

@@ -1,0 +1,109 @@
+"""Commands that serve: a host around agents, or around a log that others write.
+
+Knows settings and signals; does not know routes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Annotated, Any
+
+try:
+    import typer
+except ImportError as error:
+    raise ImportError("for the command line, install runcast[cli]") from error
+
+from runcast.app.cast import Cast
+from runcast.app.cli_common import guarded
+from runcast.app.load import load, load_agent
+from runcast.app.settings import Settings
+from runcast.broadcast import BroadcastConfig
+
+Url = Annotated[str | None, typer.Option(help="The log's store, e.g. sqlite:///runs.db or postgresql://…")]
+Host = Annotated[str | None, typer.Option(help="The address to listen at.")]
+Port = Annotated[int | None, typer.Option(help="0 takes any that is free.")]
+Target = Annotated[str | None, typer.Option(help="A publisher besides the hub: reverb://…, redis://…")]
+Preset = Annotated[str | None, typer.Option(help="How much watchers are told: minimal, standard, debug.")]
+
+
+@guarded
+def serve(
+    agents: Annotated[
+        list[str] | None, typer.Argument(help="module:name of graphs, ADK agents, functions.")
+    ] = None,
+    url: Url = None,
+    host: Host = None,
+    port: Port = None,
+    broadcast: Target = None,
+    preset: Preset = None,
+    authorize: Annotated[str | None, typer.Option(help="module:function(user, thread_id)")] = None,
+    identify: Annotated[str | None, typer.Option(help="module:function(headers)")] = None,
+) -> None:
+    """Page, API, AG-UI endpoint and hub, for these agents and for all threads of the log."""
+    given: dict[str, Any] = {
+        "url": url,
+        "host": host,
+        "port": port,
+        "broadcast": broadcast,
+        "preset": preset,
+        "authorize": authorize,
+        "identify": identify,
+    }
+    settings = Settings(**{name: value for name, value in given.items() if value is not None})
+    asyncio.run(run(settings, [load_agent(each) for each in agents or ()]))
+
+
+@guarded
+def attach(
+    agent: Annotated[str, typer.Argument(help="module:name of a graph, an ADK agent or a function.")],
+    url: Url = None,
+    port: Port = None,
+    preset: Preset = "debug",
+) -> None:
+    """A page and a hub around your own compiled graph or ADK agent, without a line of code."""
+    serve([agent], url=url, port=port, preset=preset)
+
+
+async def run(settings: Settings, agents: list[Any]) -> None:
+    """Serve until a signal; then let runs end, and tell everybody."""
+    from runcast.app.serve import address, listen, server
+
+    logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    cast = build(settings, agents)
+    options: dict[str, Any] = {
+        name: load(target)
+        for name in ("authorize", "identify", "tenant")
+        if (target := getattr(settings, name)) is not None
+    }
+    app = cast.asgi(
+        cors=settings.cors,
+        page=settings.page,
+        max_body=settings.max_body,
+        keepalive=settings.keepalive,
+        **options,
+    )
+    listening = listen(settings.host, settings.port)
+    await cast.opened()
+    if settings.recover != "off":
+        await cast.recover(settings.recover)
+    mirror = asyncio.create_task(cast.mirror())
+    print(f"runcast is at {address(listening)}", flush=True)
+    try:
+        await server(cast, app, grace=settings.grace).serve([listening])
+    finally:
+        mirror.cancel()
+        await cast.aclose(grace=settings.grace)
+
+
+def build(settings: Settings, agents: list[Any]) -> Cast:
+    """A cast as the settings want it."""
+    config: BroadcastConfig = getattr(BroadcastConfig, settings.preset)()
+    return Cast.open(
+        settings.url,
+        broadcast=settings.broadcast,
+        redact=settings.redact,
+        config=config,
+        agents=agents,
+        max_runs=settings.max_runs,
+    )

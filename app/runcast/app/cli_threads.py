@@ -1,0 +1,271 @@
+"""Commands for threads that are there: list, show, read, carry, fold, let go.
+
+Knows the log; does not serve.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.progress import track
+    from rich.table import Table
+except ImportError as error:
+    raise ImportError("for the command line, install runcast[cli]") from error
+
+from runcast.app.cli_common import compactly, finish, guarded, known, line, opened
+from runcast.app.errors import BadRequest
+from runcast.app.routes import run_row
+from runcast.app.threads import Threads
+from runcast.slim import RunLog, SlimSerializer, encode, export_evidence, fold
+
+Url = Annotated[str | None, typer.Option(help="The log's store; RUNCAST_URL else.")]
+Json = Annotated[bool, typer.Option("--json", help="JSON and nothing else.")]
+Thread = Annotated[str, typer.Argument(help="The thread's id.")]
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+screen = Console(highlight=False)
+
+
+@guarded
+def ls(url: Url = None, limit: int = 100, json: Json = False) -> None:
+    """List threads."""
+
+    async def work() -> None:
+        async with opened(url) as log:
+            found = await log.threads(limit=limit)
+        rows = [
+            {"thread_id": each.thread_id, "events": each.last_seq, "active": each.owner is not None, "updated_at": each.updated_at}
+            for each in found
+        ]  # fmt: skip
+        if json:
+            finish(rows)
+            return
+        table = Table("thread", "events", "active")
+        for row in rows:
+            table.add_row(str(row["thread_id"]), str(row["events"]), "yes" if row["active"] else "")
+        screen.print(table)
+
+    asyncio.run(work())
+
+
+@guarded
+def show(thread: Thread, url: Url = None, json: Json = False) -> None:
+    """A thread's runs, its snapshot and what it weighs."""
+
+    async def work() -> None:
+        async with opened(url) as log:
+            await known(log, thread)
+            threads = Threads(log, SlimSerializer())
+            told: dict[str, Any] = {
+                "thread_id": thread,
+                "runs": [run_row(each) for each in await log.runs(thread)],
+                "size": await threads.size(thread),
+                "snapshot": await threads.snapshot(thread),
+            }
+        if json:
+            finish(told)
+            return
+        table = Table("run", "goes on from", "attempt", "status", "events")
+        for row in told["runs"]:
+            events = f"{row['first_seq']}–{row['last_seq']}"  # noqa: RUF001
+            table.add_row(row["run_id"], row["parent"] or "", str(row["attempt"]), row["status"], events)
+        screen.print(table)
+        screen.print("   ".join(f"{name} {value}" for name, value in told["size"].items()))
+        for message in told["snapshot"]["messages"][-5:]:
+            screen.print(f"{message['role']}: {str(message['content'])[:300]}", markup=False)
+
+    asyncio.run(work())
+
+
+@guarded
+def replay(thread: Thread, url: Url = None, speed: float = 1.0, json: Json = False) -> None:
+    """A thread's events again, in the time they took; a speed of 0 waits for nothing."""
+
+    async def work() -> None:
+        async with opened(url) as log:
+            await known(log, thread)
+            before: int | None = None
+            for entry in await log.entries(thread):
+                if before is not None and speed > 0:
+                    await asyncio.sleep(min(max(entry.at - before, 0) / 1000 / speed, 60))
+                before = entry.at
+                _print(entry.seq, entry.event, json)
+
+    asyncio.run(work())
+
+
+@guarded
+def tail(
+    thread: Thread, url: Url = None, after: int = 0, until_end: bool = False, json: Json = False
+) -> None:
+    """A thread's events as they come, from this process or any other."""
+
+    async def work() -> None:
+        async with opened(url) as log, aclosing(log.attach(thread, after)) as entries:
+            async for entry in entries:
+                _print(entry.seq, entry.event, json)
+                if until_end and entry.event.type in ("RUN_FINISHED", "RUN_ERROR"):
+                    return
+
+    asyncio.run(work())
+
+
+def _print(seq: int, event: Any, as_json: bool) -> None:
+    if as_json:
+        line(b'{"seq":%d,"event":%s}' % (seq, encode(event)))
+        return
+    words = ("delta", "step_name", "tool_call_name", "content", "message", "name")
+    said = next((str(getattr(event, word)) for word in words if getattr(event, word, None)), "")
+    screen.print(f"{seq:>6}  {getattr(event.type, 'value', event.type)!s:<26} {said[:160]!r}", markup=False)
+
+
+@guarded
+def export(
+    thread: Thread,
+    url: Url = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; .gz compresses.")] = None,
+    evidence: Annotated[bool, typer.Option("--evidence", help="An evidence artifact of one run.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="The conversation to read.")] = False,
+    jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="Everything, to be imported again (the default).")
+    ] = False,
+    run: Annotated[str | None, typer.Option(help="The run, for --evidence.")] = None,
+) -> None:
+    """Write a thread out: as JSON Lines, as evidence, or to read."""
+    if evidence + markdown + jsonl > 1:
+        raise BadRequest("choose one of --evidence, --jsonl and --markdown")
+
+    async def work() -> None:
+        async with opened(url) as log:
+            await known(log, thread)
+            if evidence:
+                name = run or (await log.runs(thread))[-1].run_id
+                artifact = export_evidence(await log.entries(thread), run_id=name, projection="fold")
+                _write(output, compactly(artifact) + b"\n")
+            elif markdown:
+                _write(output, (await _markdown(log, thread)).encode())
+            elif output is not None:
+                await log.export_file(thread, output)
+            else:
+                async for each in log.export_lines(thread):
+                    line(each)
+
+    asyncio.run(work())
+
+
+async def _markdown(log: RunLog, thread: str) -> str:
+    parts = [f"# {thread}\n"]
+    for message in fold(await log.restore(thread)).messages:
+        if message.role == "activity":
+            continue
+        calls = [
+            f"`{call.function.name}({call.function.arguments})`"
+            for call in getattr(message, "tool_calls", None) or ()
+        ]
+        text = "" if message.content is None else str(message.content)
+        parts.append(f"**{message.role}**\n\n" + "\n\n".join(filter(None, [text, *calls])) + "\n")
+    return "\n".join(parts)
+
+
+def _write(output: Path | None, data: bytes) -> None:
+    if output is None:
+        sys.stdout.buffer.write(data)
+    else:
+        output.write_bytes(data)
+
+
+@guarded
+def import_(file: Path, url: Url = None, json: Json = False) -> None:
+    """Read exported threads back in; - reads standard input."""
+
+    async def work() -> str:
+        async with opened(url) as log:
+            return await (log.import_lines(_stdin()) if str(file) == "-" else log.import_file(file))
+
+    thread = asyncio.run(work())
+    if json:
+        finish({"thread_id": thread})
+    else:
+        screen.print(f"thread {thread} is here", markup=False)
+
+
+async def _stdin() -> AsyncIterator[bytes]:
+    for each in sys.stdin.buffer:
+        yield each
+
+
+@guarded
+def compact(
+    thread: Annotated[str | None, typer.Argument(help="One thread; all of them else.")] = None,
+    url: Url = None,
+    json: Json = False,
+) -> None:
+    """Fold what has ended, as runs do when they end."""
+
+    async def work() -> dict[str, int]:
+        total = {"threads": 0, "runs": 0, "raw_bytes": 0, "segment_bytes": 0}
+        async with opened(url) as log:
+            if thread is not None:
+                await known(log, thread)
+            names = [thread] if thread is not None else [each.thread_id async for each in _all(log)]
+            for name in track(names, "folding", console=Console(stderr=True), disable=json or len(names) < 2):
+                done = await log.compact(name)
+                total["threads"] += 1
+                for field in ("runs", "raw_bytes", "segment_bytes"):
+                    total[field] += getattr(done, field)
+        return total
+
+    _told(asyncio.run(work()), json)
+
+
+async def _all(log: RunLog) -> AsyncIterator[Any]:
+    after = ""
+    while found := await log.threads(limit=500, after=after):
+        for each in found:
+            yield each
+        after = found[-1].thread_id
+
+
+@guarded
+def prune(
+    older_than: Annotated[str | None, typer.Option(help="30d, 12h, 90m or 60s.")] = None,
+    keep_bytes: Annotated[int | None, typer.Option(help="How much raw events may weigh.")] = None,
+    what: Annotated[str, typer.Option(help="raw, derived or threads.")] = "raw",
+    url: Url = None,
+    json: Json = False,
+) -> None:
+    """Let go of old raw events (their folded form stays), of derived things, or of whole threads."""
+    if what not in ("raw", "derived", "threads"):
+        raise BadRequest("--what is raw, derived or threads")
+    if older_than is None and keep_bytes is None:
+        raise BadRequest("say --older-than or --keep-bytes: nothing is let go by accident")
+
+    async def work() -> dict[str, int]:
+        async with opened(url) as log:
+            age = None if older_than is None else _age(older_than)
+            gone = await log.prune(older_than=age, keep_bytes=keep_bytes, what=what)  # type: ignore[arg-type]  # checked above
+        return {name: getattr(gone, name) for name in ("runs", "threads", "events", "bytes")}
+
+    _told(asyncio.run(work()), json)
+
+
+def _age(text: str) -> timedelta:
+    number, unit = text[:-1], text[-1:]
+    if unit not in UNITS or not number.isdigit():
+        raise BadRequest("an age is a number and a unit: 30d, 12h, 90m or 60s")
+    return timedelta(**{UNITS[unit]: int(number)})
+
+
+def _told(numbers: dict[str, int], as_json: bool) -> None:
+    if as_json:
+        finish(numbers)
+    else:
+        screen.print("   ".join(f"{name} {value}" for name, value in numbers.items()))

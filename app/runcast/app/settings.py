@@ -1,0 +1,45 @@
+"""Settings of a host: arguments win over the environment (`RUNCAST_*`), and that wins over the defaults.
+
+Knows names, types and defaults; does not know what they do.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+try:
+    from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+except ImportError as error:
+    raise ImportError("for settings from the environment, install runcast[cli]") from error
+from pydantic import Field, field_validator
+
+
+class Settings(BaseSettings):
+    """What a host is started with. A misspelt value is told by its name; an unknown variable is left alone."""
+
+    model_config = SettingsConfigDict(env_prefix="RUNCAST_", extra="ignore")
+
+    url: str = "sqlite:///runcast.db"  # where the log is kept
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65_535)  # 0 takes any that is free
+    broadcast: str | None = None  # a publisher besides the hub: reverb://…, redis://…
+    preset: Literal["minimal", "standard", "debug"] = "standard"  # how much watchers are told
+    authorize: str | None = None  # module:function, asked (user, thread id)
+    identify: str | None = None  # module:function, asked (headers)
+    tenant: str | None = None  # module:function, asked (user)
+    cors: Annotated[tuple[str, ...], NoDecode] = ()  # origins of other pages, separated by commas
+    redact: bool = True
+    page: bool = True
+    max_runs: int = Field(default=100, ge=1)
+    max_body: int = Field(default=8_388_608, ge=1)
+    keepalive: float = Field(default=15.0, gt=0)
+    grace: float = Field(default=10.0, ge=0)  # seconds that active runs get when the host ends
+    recover: Literal["report", "continue", "off"] = "report"  # what happens to runs whose process died
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @field_validator("cors", mode="before")
+    @classmethod
+    def _by_commas(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(each.strip() for each in value.split(",") if each.strip())
+        return value

@@ -1,0 +1,54 @@
+"""Spans and counters for whoever collects them: OpenTelemetry when its API package is there, nothing otherwise.
+
+Knows runs from the outside: their ids, agent, length and end. Says nothing of what was said in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+
+def _optional(name: str) -> Any:
+    try:
+        return import_module(f"opentelemetry.{name}")
+    except ImportError:
+        return None
+
+
+metrics, trace = _optional("metrics"), _optional("trace")
+
+
+class RunSpan:
+    """What is told of one run when it ends."""
+
+    def __init__(self, span: Any) -> None:
+        self._span = span
+
+    def ended(self, *, status: str, events: int, code: str | None) -> None:
+        """How it ended, and how many entries it left."""
+        if self._span is None:
+            return
+        self._span.set_attributes({"runcast.status": status, "runcast.events": events})
+        if code is not None:
+            self._span.set_attribute("error.type", code)
+        counter = metrics.get_meter("runcast").create_counter(
+            "runcast.runs", description="runs by how they ended"
+        )
+        counter.add(1, {"runcast.status": status})
+
+
+@contextmanager
+def run_span(agent: str, thread_id: str, run_id: str, attempt: int) -> Generator[RunSpan]:
+    """A span around a run; what the agent's own libraries trace is inside it."""
+    if trace is None:
+        yield RunSpan(None)
+        return
+    known = {"gen_ai.agent.name": agent, "gen_ai.conversation.id": thread_id, "runcast.run_id": run_id}
+    tracer = trace.get_tracer("runcast")
+    with tracer.start_as_current_span(
+        "runcast.run", attributes={**known, "runcast.attempt": attempt}
+    ) as span:
+        yield RunSpan(span)
