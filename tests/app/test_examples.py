@@ -1,0 +1,67 @@
+"""The examples as they are, served: a user's program, three lines, and the first envelope soon after the first node."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import runpy
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import connect
+
+from tests.app.serving import run_input, sent, serving
+from tests.house.tree import ROOT
+
+PLAIN = ["app_langgraph", "app_create_agent", "app_functional", "app_adk"]
+
+
+def example(name: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> dict[str, Any]:
+    monkeypatch.chdir(folder)  # its database is made where it is started
+    return runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_three_lines_are_added(name: str) -> None:
+    _, _, added = (ROOT / "examples" / f"{name}.py").read_text().partition("# The three lines.\n")
+    assert len([line for line in added.splitlines() if line.strip()]) == 3
+
+
+@pytest.mark.parametrize("name", PLAIN)
+async def test_the_first_envelope_comes_within_a_second_of_the_first_node(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = example(name, monkeypatch, tmp_path)
+    clock = asyncio.get_running_loop().time
+    async with serving(made["cast"], app=made["app"]) as host:
+        address = host.url.replace("http", "ws")
+        async with connect(f"{address}/ws?channel=agent.t1&after=0") as socket:
+            await socket.recv()
+            began = clock()
+            started = await host.http.post("/threads/t1/runs", json={"message": "hello"})
+            assert started.status_code == 202
+            envelopes = []
+            while not envelopes or envelopes[-1]["payload"].get("status") != "completed":
+                envelopes.append(json.loads(await asyncio.wait_for(socket.recv(), 10)))
+                if len(envelopes) == 1:
+                    assert clock() - began < 1
+        first, *_ = (datetime.fromisoformat(each["timestamp"]) for each in envelopes)
+        assert abs(first.timestamp() - datetime.now().timestamp()) < 60
+        text = "".join(each["payload"].get("chunk", "") for each in envelopes)
+        assert text
+        assert (await host.http.get("/threads/t1/snapshot")).json()["messages"][-1]["content"] in text
+
+
+async def test_the_fastapi_example_keeps_its_users_apart(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = example("app_fastapi", monkeypatch, tmp_path)
+    async with serving(made["cast"], app=made["app"]) as host:
+        assert (await host.http.get("/")).json() == {"agent": "/agent/"}
+        ann, bob = ({"authorization": f"Bearer {name}'s"} for name in ("ann", "bob"))
+        async with host.http.stream("POST", "/agent/", json=run_input(thread="ann:1"), headers=ann) as told:
+            assert [each async for each in sent(told)][-1].event["type"] == "RUN_FINISHED"
+        assert (await host.http.get("/agent/threads/ann:1/runs", headers=bob)).status_code == 403
+        assert (await host.http.get("/agent/threads/ann:1/runs")).status_code == 403

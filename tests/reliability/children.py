@@ -1,0 +1,136 @@
+"""Processes to be killed: they write, say what they were promised, and never tidy up.
+
+They are forked from a server that has everything imported, so that fifty of them take seconds. Parts of this file
+run in the child; it may say only what `RunLog` has told it is durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import random
+import resource
+import signal
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+
+from ag_ui.core import StateSnapshotEvent, ToolCallArgsEvent, ToolCallEndEvent, ToolCallStartEvent
+
+from runcast.slim.errors import Conflict, StoreError
+from runcast.slim.log import RunLog
+from runcast.slim.stores import open_store
+from tests.slim.logs import finished, started, text
+
+LEASE_MS = 60
+Told = list[int]
+
+
+def server() -> ForkServerContext:
+    """Where children come from, with their imports done."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
+
+
+def spawn(target: Callable[..., None], *args: object) -> tuple[ForkServerProcess, Connection]:
+    """A child, and the pipe on which it says things."""
+    context = server()
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=target, args=(theirs, *args), daemon=True)
+    child.start()
+    theirs.close()
+    return child, ours
+
+
+def everything(pipe: Connection) -> list[object]:
+    """All that was said before the end."""
+    said: list[object] = []
+    try:
+        while True:
+            said.append(pipe.recv())
+    except (EOFError, OSError):
+        return said
+
+
+def write_for_ever(pipe: Connection, url: str, thread: str, seed: int) -> None:
+    """Take the thread over, write runs, and say every seq that is promised to be durable."""
+    asyncio.run(_write(pipe, url, thread, random.Random(seed), seed))
+
+
+async def _write(pipe: Connection, url: str, thread: str, rng: random.Random, seed: int) -> None:
+    log = RunLog(open_store(url), flush_ms=2, flush_events=16, lease_ms=LEASE_MS, owner=f"child {seed}")
+    pipe.send("ready")
+    turn = 0
+    while True:
+        run_id = f"r{seed}-{turn}"
+        turn += 1
+        await _begin(log, thread, run_id)
+        for event in [
+            StateSnapshotEvent(snapshot={"run": run_id, "filler": "x" * rng.choice((1, 100, 20_000))}),
+            *text(f"{run_id}-m", *[f"word {n} " for n in range(rng.randint(1, 40))]),
+            ToolCallStartEvent(tool_call_id=f"{run_id}-c", tool_call_name="search"),
+            *[ToolCallArgsEvent(tool_call_id=f"{run_id}-c", delta="{}") for _ in range(rng.randint(1, 20))],
+            ToolCallEndEvent(tool_call_id=f"{run_id}-c"),
+        ]:
+            entry = await log.append(thread, event)
+            if entry is not None and rng.random() < 0.1:
+                await log.flush(thread)
+                pipe.send(entry.seq)
+        if rng.random() < 0.3:
+            await log.save_snapshot(thread, {"run": run_id})
+        entry = await log.append(thread, finished(run_id, thread_id=thread))
+        if entry is not None:
+            pipe.send(entry.seq)
+
+
+async def _begin(log: RunLog, thread: str, run_id: str) -> None:
+    """As soon as the lease of whoever was killed has run out."""
+    while True:
+        try:
+            await log.append(thread, started(run_id, thread_id=thread))
+            return
+        except Conflict:
+            await asyncio.sleep(0.005)
+
+
+def race(pipe: Connection, url: str, thread: str, owner: str) -> None:
+    """One run in a thread that another process wants too; says what came of it."""
+
+    async def main() -> None:
+        log = RunLog(open_store(url), owner=owner)
+        await log.threads()
+        pipe.send("ready")
+        try:
+            entries = await log.append_many(
+                thread, [started(owner, thread_id=thread), *text(f"{owner}-m", *"abcdefgh")]
+            )
+            await asyncio.sleep(0.3)
+            entries += await log.append_many(thread, [finished(owner, thread_id=thread)])
+            pipe.send([entry.seq for entry in entries])
+        except Conflict as error:
+            pipe.send(str(error))
+        await log.close()
+
+    asyncio.run(main())
+
+
+def write_until_full(pipe: Connection, url: str, thread: str, file_bytes: int) -> None:
+    """Write under a limit on the size of files, as a full disk would have it; says what was promised, and the error."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+
+    async def main() -> None:
+        log = RunLog(open_store(url), derive="manual")
+        try:
+            await log.append(thread, started("r", thread_id=thread))
+            for n in range(10_000):
+                entry = await log.append(thread, StateSnapshotEvent(snapshot={"n": n, "filler": "x" * 5_000}))
+                await log.flush(thread)
+                pipe.send(entry.seq if entry else None)
+        except StoreError as error:
+            pipe.send(str(error))
+        os._exit(0)
+
+    asyncio.run(main())
