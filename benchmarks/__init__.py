@@ -1,0 +1,1 @@
+"""Ratios against peers. Each file here measures one thing; `python -m benchmarks` runs them all."""
