@@ -1,0 +1,28 @@
+"""An ADK agent with a page. The model is a script: put `"gemini-flash-latest"` in its place.
+
+Start it with `uvicorn app_adk:app` and open the page at http://localhost:8000.
+"""
+
+from collections.abc import AsyncGenerator
+
+from google.adk.agents import LlmAgent
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
+
+
+class Scripted(BaseLlm):
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text="Hello from ADK.")]))
+
+
+agent = LlmAgent(name="greeter", model=Scripted(model="scripted"))
+
+# The three lines.
+from runcast.app import Cast  # noqa: E402
+
+cast = Cast.open("sqlite:///runcast.db", agents=[agent])
+app = cast.asgi()

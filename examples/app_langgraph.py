@@ -1,0 +1,25 @@
+"""A LangGraph graph with a page: the graph stays as it is, three lines come after it.
+
+Start it with `uvicorn app_langgraph:app` and open the page at http://localhost:8000.
+"""
+
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+
+
+def greet(state: MessagesState) -> dict[str, list[AIMessage]]:
+    return {"messages": [AIMessage("Hello from a node.")]}
+
+
+builder = StateGraph(MessagesState)
+builder.add_node("greet", greet)
+builder.add_edge(START, "greet")
+builder.add_edge("greet", END)
+graph = builder.compile(checkpointer=InMemorySaver())
+
+# The three lines.
+from runcast.app import Cast  # noqa: E402
+
+cast = Cast.open("sqlite:///runcast.db", agents=[graph])
+app = cast.asgi()
