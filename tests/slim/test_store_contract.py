@@ -10,9 +10,9 @@ import pytest
 
 from runcast.slim.errors import Conflict
 from runcast.slim.stores import MemoryStore
-from runcast.slim.stores.bells import Bell, Bells
+from runcast.slim.stores.bells import Bell, Bells, bell_name
 from runcast.slim.stores.contract import CONTRACT, Broken
-from runcast.slim.stores.records import Batch, BlobKind, Key, Lease, NewRun, Page, StoredRun
+from runcast.slim.stores.records import Batch, BlobKind, Key, Lease, NewRun, Note, Page, StoredRun
 
 
 class Trusting(MemoryStore):
@@ -81,7 +81,7 @@ class Mute(MemoryStore):
     """Never rings."""
 
     async def watch(self, key: Key) -> Bell:
-        return Bells().watch(key)
+        return Bells().watch(bell_name(key))
 
 
 class Mangling(MemoryStore):
@@ -102,6 +102,28 @@ class Forgetful(MemoryStore):
 
     async def drop_blobs(self, key: Key, kind: BlobKind, seqs: Sequence[int]) -> None:
         await super().drop_blobs(key, kind, [info.seq for info in await self.blob_index(key, kind)])
+
+
+class Pushy(MemoryStore):
+    """Lets a second note of a name have the place of the first."""
+
+    async def post(self, note: Note, *, replace: bool = False) -> bool:
+        return await super().post(note, replace=True)
+
+
+class Rash(MemoryStore):
+    """Takes off whatever has the name."""
+
+    async def unpost(self, note: Note) -> bool:
+        kept = self._notes.get(note.id)
+        return await super().unpost(kept or note)
+
+
+class Absent(MemoryStore):
+    """Does not hear what is posted."""
+
+    async def listen(self, *boxes: str) -> Bell:
+        return Bells().watch(*boxes)
 
 
 class Inventive(MemoryStore):
@@ -127,6 +149,9 @@ class Inventive(MemoryStore):
         (Mangling, "payloads_come_back_as_they_went"),
         (Forgetful, "events_can_be_forgotten_by_run"),
         (Inventive, "a_run_whose_owner_died_is_truncated"),
+        (Pushy, "there_is_one_note_of_a_name"),
+        (Rash, "there_is_one_note_of_a_name"),
+        (Absent, "a_listener_hears_every_post"),
     ],
 )
 async def test_a_broken_promise_is_caught(store: type[MemoryStore], about: str):

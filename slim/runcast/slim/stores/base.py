@@ -9,8 +9,10 @@ event is (a payload is bytes), what time it is or who is writing (both come in a
 3. Only the holder of a thread's lease appends. Every new holder gets a higher token, and an older token is refused
    whatever its deadline says: a writer that slept through its lease cannot write into the next one's log.
 4. A call either happened or did not. After an error nothing of it is there.
-5. After `watch` has returned, every later append to that thread rings the bell, whichever process made it.
+5. After `watch` has returned, every later append to that thread rings the bell, whichever process made it; after
+   `listen` has, every later `post` to one of the boxes does.
 
+A *note* is a word between processes: left in a box, found by whoever listens there, taken off by one of them.
 A `tenant` is part of every key, so that no call can reach across.
 """
 
@@ -27,6 +29,7 @@ from runcast.slim.stores.records import (
     Key,
     Lease,
     NewEvent,
+    Note,
     Page,
     RunSize,
     StoredRun,
@@ -35,10 +38,10 @@ from runcast.slim.stores.records import (
 
 
 class Watch(Protocol):
-    """A bell for one thread."""
+    """A bell for one thread, or for some boxes."""
 
     async def wait(self) -> None:
-        """Return after the next append; at once if there was one since the last return."""
+        """Return after the next append or post; at once if there was one since the last return."""
         ...
 
     def close(self) -> None:
@@ -97,8 +100,12 @@ class Store(Protocol):
         """
         ...
 
-    async def stranded(self, tenant: str, *, now: int) -> list[tuple[Key, StoredRun]]:
-        """Runs in progress whose owner's lease has run out."""
+    async def named(self, tenant: str, run_id: str) -> list[tuple[StoredThread, StoredRun]]:
+        """Runs of this id in any thread of the tenant, oldest first."""
+        ...
+
+    async def stranded(self, tenant: str | None, *, now: int) -> list[tuple[Key, StoredRun]]:
+        """Runs in progress whose owner's lease has run out; without a tenant, everybody's."""
         ...
 
     async def put_blob(self, key: Key, blob: Blob) -> None:
@@ -131,4 +138,28 @@ class Store(Protocol):
 
     async def watch(self, key: Key) -> Watch:
         """A bell that rings at every append to the thread, which need not exist yet."""
+        ...
+
+    async def post(self, note: Note, *, replace: bool = False) -> bool:
+        """Leave a note, unless there is one of its name: then False, or with `replace` in the place of that."""
+        ...
+
+    async def notes(self, *boxes: str) -> list[Note]:
+        """The notes in these boxes, oldest first."""
+        ...
+
+    async def notes_about(self, tenant: str, run_id: str) -> list[Note]:
+        """The notes about a run, in any box, oldest first."""
+        ...
+
+    async def unpost(self, note: Note) -> bool:
+        """Take a note off, if it is there as it is here; True for one caller of many."""
+        ...
+
+    async def sweep_notes(self, *, before: int) -> int:
+        """Take off the notes whose `until` lies before this; answers how many."""
+        ...
+
+    async def listen(self, *boxes: str) -> Watch:
+        """A bell that rings at every post to one of these boxes."""
         ...

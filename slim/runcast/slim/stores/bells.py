@@ -14,9 +14,16 @@ from runcast.slim.stores.records import Key
 
 def bell_name(key: Key) -> str:
     """One short name per thread, safe as the payload of a notification."""
-    return blake2b(
-        f"{len(key.tenant)}:{key.tenant}{key.thread_id}".encode("utf-8", "surrogatepass"), digest_size=16
-    ).hexdigest()
+    return _short(f"{len(key.tenant)}:{key.tenant}{key.thread_id}")
+
+
+def box_name(box: str) -> str:
+    """The same for a box of notes; no thread has the bell of a box."""
+    return _short(f"box {box}")
+
+
+def _short(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 class Bells:
@@ -25,14 +32,15 @@ class Bells:
     def __init__(self) -> None:
         self._bells: dict[str, set[Bell]] = {}
 
-    def watch(self, key: Key) -> Bell:
-        """A new bell for a thread."""
-        bell = Bell(self, bell_name(key))
-        self._bells.setdefault(bell.name, set()).add(bell)
+    def watch(self, *names: str) -> Bell:
+        """A new bell, rung under any of these names."""
+        bell = Bell(self, names)
+        for name in names:
+            self._bells.setdefault(name, set()).add(bell)
         return bell
 
     def ring(self, name: str) -> None:
-        """Wake whoever watches this thread."""
+        """Wake whoever watches under this name."""
         for bell in self._bells.get(name, ()):
             bell.rung.set()
 
@@ -43,10 +51,11 @@ class Bells:
 
     def forget(self, bell: Bell) -> None:
         """Take a bell down."""
-        bells = self._bells.get(bell.name, set())
-        bells.discard(bell)
-        if not bells:
-            self._bells.pop(bell.name, None)
+        for name in bell.names:
+            bells = self._bells.get(name, set())
+            bells.discard(bell)
+            if not bells:
+                self._bells.pop(name, None)
 
     def __len__(self) -> int:
         return sum(map(len, self._bells.values()))
@@ -55,8 +64,8 @@ class Bells:
 class Bell:
     """One watcher's bell, made by `Bells.watch`."""
 
-    def __init__(self, bells: Bells, name: str) -> None:
-        self.name = name
+    def __init__(self, bells: Bells, names: tuple[str, ...]) -> None:
+        self.names = names
         self.rung = asyncio.Event()
         self._bells = bells
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 
-from runcast.slim.stores import contract_reading, contract_writing
+from runcast.slim.stores import contract_notes, contract_reading, contract_writing
 from runcast.slim.stores.base import Store
 from runcast.slim.stores.contract_tools import Broken
 
@@ -26,7 +26,7 @@ Check = Callable[[Store], Awaitable[None]]
 # Every check, in the order of its file.
 CONTRACT: tuple[Check, ...] = tuple(
     check
-    for module in (contract_writing, contract_reading)
+    for module in (contract_writing, contract_reading, contract_notes)
     for check in vars(module).values()
     if inspect.iscoroutinefunction(check) and check.__module__ == module.__name__
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from runcast.slim.stores import refuse
-from runcast.slim.stores.bells import Bell, Bells, bell_name
+from runcast.slim.stores.bells import Bell, Bells, bell_name, box_name
 from runcast.slim.stores.records import (
     Batch,
     Blob,
@@ -21,6 +21,7 @@ from runcast.slim.stores.records import (
     Lease,
     NewEvent,
     NewRun,
+    Note,
     Page,
     RunSize,
     StoredEvent,
@@ -73,6 +74,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._threads: dict[Key, _Thread] = {}
+        self._notes: dict[str, Note] = {}
         self._run_numbers = count(1)
         self._bells = Bells()
 
@@ -89,18 +91,19 @@ class MemoryStore:
             thread = self._threads[key] = _Thread(key, epoch, now, now)
         if thread.owner not in (None, owner) and (thread.until or 0) >= now:
             raise refuse.held(key, thread.owner, thread.until, now)
-        self._truncate(thread)
+        cut = self._truncate(thread)
         thread.token += 1
         thread.owner, thread.until = owner, until
         runs = thread.ordered()
         history = [run for run in runs if run.edge != "spawn"]
         last, head = (newest[-1] if newest else None for newest in (runs, history))
-        return Lease(key, owner, thread.token, thread.epoch, thread.last_seq, last, head)
+        return Lease(key, owner, thread.token, thread.epoch, thread.last_seq, last, head, cut)
 
-    def _truncate(self, thread: _Thread) -> None:
-        for seq, run in thread.runs.items():
-            if run.status == "in_progress":
-                thread.runs[seq] = replace(run, status="truncated", ended_at=thread.updated_at)
+    def _truncate(self, thread: _Thread) -> tuple[str, ...]:
+        lost = [(seq, run) for seq, run in thread.runs.items() if run.status == "in_progress"]
+        for seq, run in lost:
+            thread.runs[seq] = replace(run, status="truncated", ended_at=thread.updated_at)
+        return tuple(run.run_id for _, run in lost)
 
     async def append(self, batch: Batch) -> int:
         """Write a batch; see `Store.append`."""
@@ -227,12 +230,23 @@ class MemoryStore:
             run = None if run.edge == "spawn" or run.parent_seq is None else by_seq[run.parent_seq]
         return chain[::-1]
 
-    async def stranded(self, tenant: str, *, now: int) -> list[tuple[Key, StoredRun]]:
-        """Runs in progress whose owner's lease has run out."""
+    async def named(self, tenant: str, run_id: str) -> list[tuple[StoredThread, StoredRun]]:
+        """Runs of this id in any thread of the tenant, oldest first."""
+        found = [
+            (thread.record(), run)
+            for key, thread in self._threads.items()
+            if key.tenant == tenant
+            for run in thread.ordered()
+            if run.run_id == run_id
+        ]
+        return sorted(found, key=lambda each: each[1].seq)
+
+    async def stranded(self, tenant: str | None, *, now: int) -> list[tuple[Key, StoredRun]]:
+        """Runs in progress whose owner's lease has run out; without a tenant, everybody's."""
         return [
             (key, run)
             for key, thread in self._threads.items()
-            if key.tenant == tenant and (thread.owner is None or (thread.until or 0) < now)
+            if tenant in (None, key.tenant) and (thread.owner is None or (thread.until or 0) < now)
             for run in thread.ordered()
             if run.status == "in_progress"
         ]
@@ -304,4 +318,46 @@ class MemoryStore:
 
     async def watch(self, key: Key) -> Bell:
         """A bell that rings at every append to the thread, which need not exist yet."""
-        return self._bells.watch(key)
+        return self._bells.watch(bell_name(key))
+
+    async def post(self, note: Note, *, replace: bool = False) -> bool:
+        """Leave a note; see `Store.post`."""
+        if note.id in self._notes and not replace:
+            return False
+        self._notes[note.id] = note
+        self._bells.ring(box_name(note.box))
+        return True
+
+    async def notes(self, *boxes: str) -> list[Note]:
+        """The notes in these boxes, oldest first."""
+        return sorted((each for each in self._notes.values() if each.box in boxes), key=_age)
+
+    async def notes_about(self, tenant: str, run_id: str) -> list[Note]:
+        """The notes about a run, in any box, oldest first."""
+        meant = (tenant, run_id)
+        return sorted(
+            (each for each in self._notes.values() if (each.key.tenant, each.run_id) == meant), key=_age
+        )
+
+    async def unpost(self, note: Note) -> bool:
+        """Take a note off; see `Store.unpost`."""
+        kept = self._notes.get(note.id)
+        if kept is None or (kept.box, kept.body) != (note.box, note.body):
+            return False
+        del self._notes[note.id]
+        return True
+
+    async def sweep_notes(self, *, before: int) -> int:
+        """Take off the notes whose `until` lies before this; answers how many."""
+        stale = [each.id for each in self._notes.values() if each.until is not None and each.until < before]
+        for id in stale:
+            del self._notes[id]
+        return len(stale)
+
+    async def listen(self, *boxes: str) -> Bell:
+        """A bell that rings at every post to one of these boxes."""
+        return self._bells.watch(*map(box_name, boxes))
+
+
+def _age(note: Note) -> tuple[int, str]:
+    return note.at, note.id

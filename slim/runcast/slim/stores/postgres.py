@@ -26,7 +26,6 @@ except ImportError as error:
 from runcast.slim.errors import StoreError
 from runcast.slim.stores import schema
 from runcast.slim.stores.bells import Bell, Bells
-from runcast.slim.stores.records import Key
 from runcast.slim.stores.sql import Row, SqlStore
 
 LOG = logging.getLogger(__name__)
@@ -109,13 +108,13 @@ class PostgresDatabase:
         for name in transaction.names:  # sooner than the notification comes round
             self._bells.ring(name)
 
-    async def watch(self, key: Key) -> Bell:
-        """A bell for a thread; does not return before notifications are heard."""
+    async def watch(self, *names: str) -> Bell:
+        """A bell that rings under any of these names; does not return before notifications are heard."""
         if self._pool is None:
             await self._open()
         if self._listening is None:
             self._listening = asyncio.create_task(self._listen(), name="runcast-postgres-listen")
-        bell = self._bells.watch(key)
+        bell = self._bells.watch(*names)
         try:
             await asyncio.wait_for(self._heard.wait(), self._timeout)
         except TimeoutError as error:

@@ -59,6 +59,7 @@ class Lease:
     last_seq: int
     last_run: StoredRun | None  # the newest run of the thread
     head: StoredRun | None  # the newest run that is history: not spawned by another
+    cut: tuple[str, ...] = ()  # runs that had lost their owner, and were marked truncated by this very call
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,19 @@ class StoredRun:
     wire_parent: str | None
     usage: bytes | None
     pruned: bool  # its events are gone; a segment holds what they came to
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A word from one process to others, about a run: kept until somebody has taken it off."""
+
+    id: str  # there is one note of a name
+    box: str  # where it lies, and whoever watches that finds it
+    key: Key
+    run_id: str
+    body: bytes
+    at: int
+    until: int | None = None  # after this it means nothing any more
 
 
 class StoredEvent(NamedTuple):

@@ -89,7 +89,23 @@ CREATE TABLE runcast_blobs (
 CREATE INDEX runcast_blobs_by_run ON runcast_blobs (run, kind);
 """
 
-STEPS = (LOG, APART_AND_DERIVED)
+BETWEEN_PROCESSES = """
+CREATE TABLE runcast_notes (
+  id TEXT PRIMARY KEY,
+  box TEXT NOT NULL,
+  tenant TEXT NOT NULL,
+  thread_id TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  body {bytes} NOT NULL,
+  at BIGINT NOT NULL,
+  until BIGINT
+);
+CREATE INDEX runcast_notes_by_box ON runcast_notes (box, at);
+CREATE INDEX runcast_notes_by_run ON runcast_notes (run_id);
+CREATE INDEX runcast_runs_by_name ON runcast_runs (run_id);
+"""
+
+STEPS = (LOG, APART_AND_DERIVED, BETWEEN_PROCESSES)
 VERSION = len(STEPS)
 
 META = "CREATE TABLE IF NOT EXISTS runcast_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"

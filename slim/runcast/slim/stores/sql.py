@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from runcast.slim.stores import refuse
 from runcast.slim.stores import statements as say
 from runcast.slim.stores.base import Watch
-from runcast.slim.stores.bells import bell_name
+from runcast.slim.stores.bells import bell_name, box_name
 from runcast.slim.stores.records import (
     Batch,
     Blob,
@@ -24,6 +24,7 @@ from runcast.slim.stores.records import (
     Lease,
     NewEvent,
     NewRun,
+    Note,
     Page,
     RunSize,
     StoredEvent,
@@ -72,8 +73,8 @@ class Database(Protocol):
         """Commit at the end, or roll back on any exception."""
         ...
 
-    async def watch(self, key: Key) -> Watch:
-        """A bell for a thread."""
+    async def watch(self, *names: str) -> Watch:
+        """A bell that rings under any of these names."""
         ...
 
 
@@ -99,11 +100,11 @@ class SqlStore:
                 held = await tx.rows(say.HOLDER, key)
                 raise refuse.held(key, held[0][0], held[0][1], now)
             thread, found, token, last_seq = rows[0]
-            await tx.rows(say.TRUNCATE, (thread,))
+            cut = tuple(row[0] for row in await tx.rows(say.TRUNCATE, (thread,)))
             newest = [_run(row) for row in await tx.rows(say.NEWEST_RUNS, (thread, thread))]
         last = newest[-1] if newest else None
         head = next((run for run in reversed(newest) if run.edge != "spawn"), None)
-        return Lease(key, owner, token, found, last_seq, last, head)
+        return Lease(key, owner, token, found, last_seq, last, head, cut)
 
     async def append(self, batch: Batch) -> int:
         """Write a batch; see `Store.append`."""
@@ -198,10 +199,16 @@ class SqlStore:
         sql, args = (say.HEAD_LINEAGE, key) if run_id is None else (say.LINEAGE, (*key, run_id))
         return [_run(row) for row in await self._db.rows(sql, args)]
 
-    async def stranded(self, tenant: str, *, now: int) -> list[tuple[Key, StoredRun]]:
-        """Runs in progress whose owner's lease has run out."""
-        rows = await self._db.rows(say.STRANDED, (tenant, now))
-        return [(Key(tenant, row[-1]), _run(row[:-1])) for row in rows]
+    async def named(self, tenant: str, run_id: str) -> list[tuple[StoredThread, StoredRun]]:
+        """Runs of this id in any thread of the tenant, oldest first."""
+        rows = await self._db.rows(say.NAMED, (tenant, run_id))
+        return [(_thread(row[-8:]), _run(row[:-8])) for row in rows]
+
+    async def stranded(self, tenant: str | None, *, now: int) -> list[tuple[Key, StoredRun]]:
+        """Runs in progress whose owner's lease has run out; without a tenant, everybody's."""
+        only, args = ("", (now,)) if tenant is None else (" AND t.tenant = ?", (now, tenant))
+        rows = await self._db.rows(f"{say.STRANDED}{only} ORDER BY r.id", args)
+        return [(Key(*row[-2:]), _run(row[:-2])) for row in rows]
 
     async def put_blob(self, key: Key, blob: Blob) -> None:
         """Keep a derived thing, in place of an equal one (same kind, run and seq)."""
@@ -271,7 +278,39 @@ class SqlStore:
 
     async def watch(self, key: Key) -> Watch:
         """A bell that rings at every append to the thread, which need not exist yet."""
-        return await self._db.watch(key)
+        return await self._db.watch(bell_name(key))
+
+    async def post(self, note: Note, *, replace: bool = False) -> bool:
+        """Leave a note; see `Store.post`."""
+        values = (note.id, note.box, *note.key, note.run_id, note.body, note.at, note.until)
+        async with self._db.transaction() as tx:
+            if not await tx.rows(say.POST_ANEW if replace else say.POST_ONCE, values):
+                return False
+            await tx.ring(box_name(note.box))
+        return True
+
+    async def notes(self, *boxes: str) -> list[Note]:
+        """The notes in these boxes, oldest first."""
+        rows = await self._db.rows(say.NOTES.format(_list(boxes)), boxes) if boxes else []
+        return [_note(row) for row in rows]
+
+    async def notes_about(self, tenant: str, run_id: str) -> list[Note]:
+        """The notes about a run, in any box, oldest first."""
+        return [_note(row) for row in await self._db.rows(say.NOTES_ABOUT, (tenant, run_id))]
+
+    async def unpost(self, note: Note) -> bool:
+        """Take a note off; see `Store.unpost`."""
+        async with self._db.transaction() as tx:
+            return bool(await tx.rows(say.UNPOST, (note.id, note.box, note.body)))
+
+    async def sweep_notes(self, *, before: int) -> int:
+        """Take off the notes whose `until` lies before this; answers how many."""
+        async with self._db.transaction() as tx:
+            return len(await tx.rows(say.SWEEP_NOTES, (before,)))
+
+    async def listen(self, *boxes: str) -> Watch:
+        """A bell that rings at every post to one of these boxes."""
+        return await self._db.watch(*map(box_name, boxes))
 
 
 async def _write(tx: Transaction, thread: int, run: int, batch: Batch) -> None:
@@ -296,9 +335,14 @@ def _thread(row: Row) -> StoredThread:
     return StoredThread(Key(*row[:2]), *row[2:])
 
 
+def _note(row: Row) -> Note:
+    id, box, tenant, thread_id, *rest = row
+    return Note(id, box, Key(tenant, thread_id), *rest)
+
+
 def _portions(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
     return (numbers[at : at + IN_ONE_LIST] for at in range(0, len(numbers), IN_ONE_LIST))
 
 
-def _list(numbers: Sequence[int]) -> str:
-    return "(" + ", ".join("?" * len(numbers)) + ")"
+def _list(values: Sequence[object]) -> str:
+    return "(" + ", ".join("?" * len(values)) + ")"

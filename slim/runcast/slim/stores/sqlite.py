@@ -27,7 +27,6 @@ import aiosqlite
 from runcast.slim.errors import StoreError
 from runcast.slim.stores import refuse, schema
 from runcast.slim.stores.bells import Bell, Bells
-from runcast.slim.stores.records import Key
 from runcast.slim.stores.sql import Row, SqlStore
 
 BULK_ROWS = 256  # as many rows in one statement; 4 values each stay far below SQLite's bound on arguments
@@ -225,11 +224,11 @@ class SqliteDatabase:
         for name in transaction.names:
             self._bells.ring(name)
 
-    async def watch(self, key: Key) -> Bell:
-        """A bell for a thread."""
+    async def watch(self, *names: str) -> Bell:
+        """A bell that rings under any of these names."""
         if self._writer is None:
             await self.open()
-        bell = self._bells.watch(key)
+        bell = self._bells.watch(*names)
         if self._following is None and self._path != MEMORY:
             first = await self._data_version()
             self._following = asyncio.create_task(self._follow(first), name="runcast-sqlite-follow")

@@ -26,6 +26,7 @@ TRUNCATE = """
 UPDATE runcast_runs
 SET status = 'truncated', ended_at = (SELECT t.updated_at FROM runcast_threads t WHERE t.id = thread)
 WHERE thread = ? AND status = 'in_progress'
+RETURNING run_id
 """
 
 # Appending. A row comes back only if the batch fits right behind the last event, under the lease, for the first time.
@@ -95,8 +96,17 @@ HEAD_LINEAGE = _CHAIN.format(
   )"""
 )
 STRANDED = f"""
-{RUNS.replace("FROM runcast_runs r", ", t.thread_id FROM runcast_runs r")}
-WHERE t.tenant = ? AND r.status = 'in_progress' AND (t.owner IS NULL OR t.until < ?)
+{RUNS.replace("FROM runcast_runs r", ", t.tenant, t.thread_id FROM runcast_runs r")}
+WHERE r.status = 'in_progress' AND (t.owner IS NULL OR t.until < ?)
+"""
+NAMED = f"""
+{
+    RUNS.replace(
+        "FROM runcast_runs r",
+        ", t.tenant, t.thread_id, t.epoch, t.last_seq, t.owner, t.until, t.created_at, t.updated_at FROM runcast_runs r",
+    )
+}
+WHERE t.tenant = ? AND r.run_id = ?
 ORDER BY r.id
 """
 SIZES = f"""
@@ -126,6 +136,19 @@ _BLOB = "SELECT kind, run, seq, at, codec, events, sha256, size{body} FROM runca
 BLOB_INFO = _BLOB.format(body="", thread=_THREAD)
 BLOBS = _BLOB.format(body=", body", thread=_THREAD)
 DROP_BLOBS = f"DELETE FROM runcast_blobs WHERE thread = {_THREAD} AND kind = ?"
+
+# Notes.
+_NOTE = "id, box, tenant, thread_id, run_id, body, at, until"
+POST = f"INSERT INTO runcast_notes ({_NOTE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO {{}} RETURNING id"
+POST_ONCE = POST.format("NOTHING")
+POST_ANEW = POST.format(
+    """UPDATE SET box = excluded.box, tenant = excluded.tenant, thread_id = excluded.thread_id,
+    run_id = excluded.run_id, body = excluded.body, at = excluded.at, until = excluded.until"""
+)
+NOTES = f"SELECT {_NOTE} FROM runcast_notes WHERE box IN {{}} ORDER BY at, id"
+NOTES_ABOUT = f"SELECT {_NOTE} FROM runcast_notes WHERE tenant = ? AND run_id = ? ORDER BY at, id"
+UNPOST = "DELETE FROM runcast_notes WHERE id = ? AND box = ? AND body = ? RETURNING id"
+SWEEP_NOTES = "DELETE FROM runcast_notes WHERE until < ? RETURNING id"
 
 # Forgetting.
 MARK_PRUNED = (
