@@ -18,6 +18,8 @@ from runcast.broadcast.hub.auth import (
     position_data,
     position_of,
     read_position,
+    read_token,
+    realm_of,
     same,
     sign,
     sign_channel,
@@ -164,6 +166,26 @@ def test_a_token_lets_its_bearer_watch_its_thread_until_it_expires(session_id: s
 @pytest.mark.parametrize("token", [None, 7, "", ".", "a.b", "a.b.c", f"x.{sign(SECRET, 'x')}"])
 def test_what_is_no_token(token: object):
     assert not check_token(SECRET, token, "s1", now=0)
+
+
+@given(st.text(), st.text())
+def test_a_token_names_its_realm_and_opens_the_same_thread(session_id: str, realm: str):
+    token = issue_token(SECRET, session_id, expires=100, realm=realm)
+    assert realm_of(token) == realm
+    assert read_token(SECRET, token, now=99) == session_id
+    assert read_token(SECRET, token, now=100) is None
+    assert read_token("other", token, now=99) is None
+
+
+@given(
+    st.one_of(
+        st.text(),
+        st.sampled_from(["W10", "WzEsMiwzXQ", "eyJhIjoxfQ", "W1tbW1s", "é.x", "\ud800.x", "WzEsMl0.x"]),
+    )
+)
+def test_whatever_calls_itself_a_token_names_a_realm_or_none(token: str):
+    assert isinstance(realm_of(token), str)
+    assert read_token(SECRET, token, now=0) is None
 
 
 def test_a_thread_id_with_half_a_character_has_a_token_too():

@@ -133,21 +133,47 @@ def _body_matches(given: Mapping[str, str], body: bytes) -> bool:
 # ------------------------------------------------------------ plain sockets
 
 
-def issue_token(secret: str, session_id: str, *, expires: int) -> str:
-    """A token that lets a plain socket watch one thread until `expires` (seconds since the Unix epoch)."""
-    claim = urlsafe_b64encode(json.dumps([session_id, expires]).encode()).rstrip(b"=").decode()
-    return f"{claim}.{sign(secret, f'token:{claim}')}"
+def issue_token(secret: str, session_id: str, *, expires: int, realm: str = "") -> str:
+    """A token that lets a plain socket watch one thread until `expires` (seconds since the Unix epoch).
+
+    `realm` says whose secret it was signed with, for a host that has several hubs.
+    """
+    claim: list[str | int] = [session_id, expires, *([realm] if realm else ())]
+    coded = urlsafe_b64encode(json.dumps(claim).encode()).rstrip(b"=").decode()
+    return f"{coded}.{sign(secret, f'token:{coded}')}"
+
+
+def read_token(secret: str, token: Any, *, now: int) -> str | None:
+    """The thread that a token lets its bearer watch now; None when it lets nobody watch anything."""
+    if not isinstance(token, str) or not token.isascii() or token.count(".") != 1:
+        return None
+    coded, proof = token.split(".")
+    if not same(proof, sign(secret, f"token:{coded}")):
+        return None
+    session_id, expires, *_ = _claim(coded)
+    return session_id if now < expires else None
 
 
 def check_token(secret: str, token: Any, session_id: str, *, now: int) -> bool:
     """Whether a token lets its bearer watch this thread now."""
-    if not isinstance(token, str) or token.count(".") != 1:
-        return False
-    claim, proof = token.split(".")
-    if not same(proof, sign(secret, f"token:{claim}")):
-        return False
-    named, expires = json.loads(urlsafe_b64decode(claim + "=" * (-len(claim) % 4)))
-    return bool(named == session_id and now < expires)
+    return read_token(secret, token, now=now) == session_id
+
+
+def realm_of(token: str) -> str:
+    """Whose secret a token says that it was signed with; nothing is proven by that."""
+    try:
+        claim: Any = _claim(token.partition(".")[0])
+    except (ValueError, RecursionError):  # not base64, not JSON
+        return ""
+    match claim:
+        case [_, _, str(realm)]:
+            return realm
+        case _:
+            return ""
+
+
+def _claim(coded: str) -> Any:
+    return json.loads(urlsafe_b64decode(coded + "=" * (-len(coded) % 4)))
 
 
 # ----------------------------------------------------------------- recovery
