@@ -51,7 +51,7 @@ from runcast.slim.rules import Violation
 from runcast.slim.snapshot import AgentSerializer, SlimSerializer
 from runcast.slim.state import AgentState, StateBuilder
 from runcast.slim.steps import StepRecord, Usage
-from runcast.slim.stores import MemoryStore, Store, open_store
+from runcast.slim.stores import MemoryStore, Note, Store, Watch, open_store
 from runcast.slim.streams import EventReader, decode_array, decode_lines, encode_array, encode_lines
 from runcast.slim.strict import decode_strict
 from runcast.slim.taker import SnapshotTaker
@@ -93,6 +93,7 @@ __all__ = [
     "LogStats",
     "MemoryStore",
     "NormalizedInput",
+    "Note",
     "Omission",
     "Portion",
     "Pruned",
@@ -121,6 +122,7 @@ __all__ = [
     "Usage",
     "Verifier",
     "Violation",
+    "Watch",
     "WireError",
     "ancestors",
     "canonical",

@@ -47,6 +47,7 @@ from runcast.slim.log_info import (
 )
 from runcast.slim.log_join import join_thread
 from runcast.slim.log_keep import keep_snapshot, newest_snapshot, raw_entries, thread_size
+from runcast.slim.log_notes import Notes
 from runcast.slim.log_outbox import Timing
 from runcast.slim.log_pages import run_info, thread_info
 from runcast.slim.log_prune import Pruner, What
@@ -72,6 +73,7 @@ class RunLog:
             "drop", "keep"
         ] = "drop",  # RAW events and `rawEvent`; kept, they are read by `raws` alone
         on_store_error: Literal["raise", "continue"] = "raise",  # or let the run go on, and try again later
+        patience_ms: int = 0,  # how long an append waits for a store that is away, before it raises
         flush_ms: int = 20,
         flush_events: int = 256,
         buffer_events: int = 10_000,  # what may wait for a store that refuses
@@ -92,6 +94,7 @@ class RunLog:
                 verify,
                 raw,
                 on_store_error,
+                patience_ms,
                 buffer_events,
                 reader_queue,
                 chosen(codec),
@@ -111,6 +114,21 @@ class RunLog:
         view = copy(self)
         view._tenant, view._bound = name, True
         return view
+
+    @property
+    def owner(self) -> str:
+        """Who holds the leases that this log takes."""
+        return self._timing.owner
+
+    @property
+    def lease_ms(self) -> int:
+        """How long a lease runs that is not renewed."""
+        return self._timing.lease_ms
+
+    @property
+    def notes(self) -> Notes:
+        """What the processes that share the store tell each other."""
+        return Notes(self._core.store, self._timing.clock, self._tenant, bound=self._bound)
 
     def _key(self, thread_id: str) -> Key:
         return Key(self._tenant, refuse.unless_text("a thread id", thread_id))
@@ -204,6 +222,15 @@ class RunLog:
         leased = thread is not None and thread_info(thread, self._timing.clock()).owner is not None
         names = {run.seq: run.run_id for run in runs}
         return [run_info(run, names, leased=leased) for run in runs]
+
+    async def find(self, run_id: str) -> list[tuple[ThreadInfo, RunInfo]]:
+        """The runs of this id, oldest first, each with its thread: ids of runs are unique in a thread alone."""
+        now = self._timing.clock()
+        found: list[tuple[ThreadInfo, RunInfo]] = []
+        for thread, run in await self._core.store.named(self._tenant, refuse.unless_text("a run id", run_id)):
+            told = thread_info(thread, now)
+            found.append((told, run_info(run, {}, leased=told.owner is not None)))
+        return found
 
     async def entries(self, thread_id: str, after: int = 0, limit: int | None = None) -> list[Entry]:
         """Entries behind `after`, about `limit` of them: a pruned run is given whole or, from inside it, refused
@@ -320,20 +347,28 @@ class RunLog:
             case "threads":
                 return await pruner.threads(age)
 
+    async def stranded(self) -> list[tuple[str, str, str]]:
+        """Runs whose owner died, as tenant, thread id and run id: everybody's, or those of the tenant of this view."""
+        tenant = self._tenant if self._bound else None
+        found = await self._core.store.stranded(tenant, now=self._timing.clock())
+        return [(key.tenant, key.thread_id, run.run_id) for key, run in found if not self._core.owns(key)]
+
+    async def reclaim(self, thread_id: str) -> list[RunInfo]:
+        """Mark the run of a thread whose owner died as truncated; of all who try at once, one is told which it was."""
+        key = self._key(thread_id)
+        if self._core.owns(key):
+            return []
+        try:
+            cut = await self._core.writer(key).reclaim()
+        except Conflict:  # somebody else was quicker
+            return []
+        return [each for each in await self.runs(thread_id) if each.run_id in cut] if cut else []
+
     async def recover(self) -> list[tuple[str, RunInfo]]:
-        """Mark the runs whose owner died as truncated, and say which: thread id and run."""
-        store, now = self._core.store, self._timing.clock()
-        found: list[tuple[str, RunInfo]] = []
-        for key, run in await store.stranded(self._tenant, now=now):
-            if self._core.owns(key):
-                continue
-            try:
-                await self._core.writer(key).reclaim()
-            except Conflict:  # somebody else was quicker
-                continue
-            known = await self.runs(key.thread_id)
-            found += [(key.thread_id, each) for each in known if each.run_id == run.run_id]
-        return found
+        """Mark the runs whose owner died as truncated, and say which: thread id and run. This tenant's alone."""
+        stranded = await self._core.store.stranded(self._tenant, now=self._timing.clock())
+        threads = [key.thread_id for key, _ in stranded]
+        return [(thread_id, run) for thread_id in threads for run in await self.reclaim(thread_id)]
 
     async def delete(self, thread_id: str) -> bool:
         """Forget the thread; a new one of this id will have another epoch. `Conflict` while it is written."""

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ag_ui.core import RawEvent, RunStartedEvent
 
@@ -26,7 +26,10 @@ from runcast.slim.verify import Verifier
 from runcast.slim.wire import AnyEvent, decode, encode
 
 LOG = logging.getLogger("runcast.log")
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between attempts to write, while the store is away
 TOLD = 20  # different mistakes of one run that are logged; all are counted
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Policy:
     verify: Literal["off", "warn", "reject"]
     raw: Literal["drop", "keep"]
     on_store_error: Literal["raise", "continue"]
+    patience_ms: int
     buffer_events: int
     redactor: Callable[[], EventStream | None]
     shorten: Callable[[Key, RunStartedEvent, NewRun], Awaitable[RunStartedEvent]]
@@ -82,7 +86,14 @@ class Writer:
                 raise Conflict(f"run {out.run.run_id!r} is under way here: end it before another one begins")
             await out.flush()
             await out.acquire()
+            if await self._is_used(plan.run_id):
+                await out.release()  # else the thread would be ours until the lease runs out, for nothing
+                raise refuse.used(self._key, plan.run_id)
             self._plan = plan
+
+    async def _is_used(self, run_id: str) -> bool:
+        named = await self._store.named(self._key.tenant, run_id)
+        return any(thread.key == self._key for thread, _ in named)
 
     async def append(self, event: AnyEvent, seq: int | None = None) -> Entry | None:
         """Append one event; see `RunLog.append`."""
@@ -107,12 +118,13 @@ class Writer:
                     self._put(event)
             await self.out.release()
 
-    async def reclaim(self) -> None:
-        """Take the lease and give it back, so that a run that lost its owner is marked truncated."""
+    async def reclaim(self) -> tuple[str, ...]:
+        """Take the lease and give it back, so that a run that lost its owner is marked truncated; answers which."""
         async with self._turn:
             await self.out.flush()
-            await self.out.acquire()
+            lease = await self.out.acquire()
             await self.out.release()
+            return lease.cut
 
     async def _append(self, event: AnyEvent) -> list[Entry]:
         if isinstance(event, RunStartedEvent):
@@ -216,7 +228,7 @@ class Writer:
             or out.unflushed >= self._policy.buffer_events
         ):
             try:
-                event, data = await self._make_room(event, data)
+                event, data = await self._patiently(lambda: self._make_room(event, data))
             except (Conflict, LineageError):
                 raise
             except StoreError as error:
@@ -297,13 +309,30 @@ class Writer:
 
     async def _flush_by_choice(self) -> None:
         try:
-            await self.out.flush()
+            await self._patiently(self.out.flush)
         except (Conflict, LineageError):
             raise
         except StoreError as error:
             if self._policy.on_store_error == "raise":
                 raise
             LOG.error("thread %r: the run goes on, its entries wait: %s", self._key.thread_id, error)
+
+    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do what needs the store; while it is away, try again as long as the log has patience. The writer waits."""
+        loop = asyncio.get_running_loop()
+        waits = self._policy.patience_ms / 1000 if self._policy.on_store_error == "raise" else 0
+        deadline, pause = loop.time() + waits, FIRST_PAUSE
+        while True:
+            try:
+                return await work()
+            except (Conflict, LineageError):
+                raise
+            except StoreError as error:
+                if loop.time() + pause > deadline:
+                    raise
+                LOG.warning("thread %r waits for its store: %s", self._key.thread_id, error)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     def _go_unrecorded(self, error: StoreError) -> None:
         """There is no place for the event. By choice the run goes on without the log, until another one begins."""

@@ -144,8 +144,8 @@ class Store(Protocol):
         """Leave a note, unless there is one of its name: then False, or with `replace` in the place of that."""
         ...
 
-    async def notes(self, *boxes: str) -> list[Note]:
-        """The notes in these boxes, oldest first."""
+    async def notes(self, *boxes: str, limit: int | None = None) -> list[Note]:
+        """The notes in these boxes, oldest first, so many at the most."""
         ...
 
     async def notes_about(self, tenant: str, run_id: str) -> list[Note]:

@@ -24,6 +24,7 @@ async def a_note_lies_in_its_box_until_it_is_taken_off(store: Store) -> None:
     same([await store.post(later), await store.post(elsewhere)], [True, True], "and others")
     same(await store.notes("to one"), [NOTE, later], "it is found in its box, as it was")
     same(await store.notes("to other", "to one"), [elsewhere, NOTE, later], "boxes are read together")
+    same(await store.notes("to other", "to one", limit=2), [elsewhere, NOTE], "so many at the most")
     same(await store.notes(), [], "no box holds nothing")
     same(await store.notes_about("acme", "r"), [NOTE], "it is found by its run, and the tenant's")
     same(await store.unpost(NOTE), True, "it is taken off")

@@ -328,9 +328,9 @@ class MemoryStore:
         self._bells.ring(box_name(note.box))
         return True
 
-    async def notes(self, *boxes: str) -> list[Note]:
-        """The notes in these boxes, oldest first."""
-        return sorted((each for each in self._notes.values() if each.box in boxes), key=_age)
+    async def notes(self, *boxes: str, limit: int | None = None) -> list[Note]:
+        """The notes in these boxes, oldest first, so many at the most."""
+        return sorted((each for each in self._notes.values() if each.box in boxes), key=_age)[:limit]
 
     async def notes_about(self, tenant: str, run_id: str) -> list[Note]:
         """The notes about a run, in any box, oldest first."""

@@ -289,10 +289,12 @@ class SqlStore:
             await tx.ring(box_name(note.box))
         return True
 
-    async def notes(self, *boxes: str) -> list[Note]:
-        """The notes in these boxes, oldest first."""
-        rows = await self._db.rows(say.NOTES.format(_list(boxes)), boxes) if boxes else []
-        return [_note(row) for row in rows]
+    async def notes(self, *boxes: str, limit: int | None = None) -> list[Note]:
+        """The notes in these boxes, oldest first, so many at the most."""
+        if not boxes:
+            return []
+        args = (*boxes, say.ENDLESS if limit is None else limit)
+        return [_note(row) for row in await self._db.rows(say.NOTES.format(_list(boxes)), args)]
 
     async def notes_about(self, tenant: str, run_id: str) -> list[Note]:
         """The notes about a run, in any box, oldest first."""

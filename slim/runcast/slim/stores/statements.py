@@ -145,7 +145,7 @@ POST_ANEW = POST.format(
     """UPDATE SET box = excluded.box, tenant = excluded.tenant, thread_id = excluded.thread_id,
     run_id = excluded.run_id, body = excluded.body, at = excluded.at, until = excluded.until"""
 )
-NOTES = f"SELECT {_NOTE} FROM runcast_notes WHERE box IN {{}} ORDER BY at, id"
+NOTES = f"SELECT {_NOTE} FROM runcast_notes WHERE box IN {{}} ORDER BY at, id LIMIT ?"
 NOTES_ABOUT = f"SELECT {_NOTE} FROM runcast_notes WHERE tenant = ? AND run_id = ? ORDER BY at, id"
 UNPOST = "DELETE FROM runcast_notes WHERE id = ? AND box = ? AND body = ? RETURNING id"
 SWEEP_NOTES = "DELETE FROM runcast_notes WHERE until < ? RETURNING id"
