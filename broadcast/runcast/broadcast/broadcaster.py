@@ -67,6 +67,7 @@ class Broadcaster:
         self._prefix = prefix  # "private-agent." unless the channels are public on purpose
         self._most = channels  # channels remembered; quiet ones are forgotten first
         patience = Patience(queue, batch, backoff, attempts, idle)
+        self.publishers = tuple(publishers)
         self._targets = [Delivery(each, patience) for each in publishers]
         self._budgets = [each.budget for each in publishers]
         self._channels: OrderedDict[str, _Channel] = OrderedDict()
@@ -89,6 +90,24 @@ class Broadcaster:
         except Exception:  # a fault here must not reach the agent
             self._broken += 1
             log.exception("an entry of thread %s could not be broadcast", entry.thread_id)
+
+    def prime(self, entry: Entry) -> None:
+        """Let the mapper see an entry that was told already, by another process or before: what follows goes on there."""
+        try:
+            self._channel(entry).mapper.feed(entry)
+        except Exception:  # a fault here must not reach whoever reads the log
+            self._broken += 1
+            log.exception("an entry of thread %s could not be passed over", entry.thread_id)
+
+    def forget(self, thread_id: str) -> None:
+        """Let go of what is known of a thread; what waits is sent. The next entry of it begins anew."""
+        channel = self._channels.pop(thread_id, None)
+        if channel is None:
+            return
+        if channel.timer is not None:
+            channel.timer.cancel()
+        self._send(channel, channel.coalescer.flush())
+        self._merged += channel.coalescer.merged
 
     def sink(self, thread_id: str) -> Callable[[Event], None]:
         """A callable that takes a run's events without a log: it counts `seq` itself, under an epoch of its own.

@@ -66,8 +66,13 @@ class RedisFanout:
         self._heard = self._mended = self._connects = self._faults = self._bad = 0
         self.connected = asyncio.Event()  # set while messages come in
 
+    def start(self) -> None:
+        """Begin to listen, once; `aclose` ends it."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="hub fan-out")
+
     async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._run(), name="hub fan-out")
+        self.start()
         return self
 
     async def __aexit__(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -97,6 +97,9 @@ class Hub:
         )
         self._watch: asyncio.Task[None] | None = None
         self._closing = False
+        self.watched: Callable[[str, bool], None] | None = (
+            None  # told when a channel gets its first, loses its last
+        )
 
     # ----------------------------------------------------------- connections
 
@@ -230,6 +233,8 @@ class Hub:
         channel, position = subscribe.channel, subscribe.position
         self._table.join(channel, connection.socket.socket_id)
         self._stats.subscriptions += 1
+        if self.watched is not None and self._table.count(channel) == 1:
+            self.watched(channel, True)
         if subscribe.user_id is not None:
             self._enter_presence(connection, subscribe)
         wanted = position or Position(*self._memory.stands(channel))
@@ -282,6 +287,8 @@ class Hub:
     def _leave(self, connection: Connection, channel: str) -> None:
         connection.caught_up(channel)
         member = self._table.leave(channel, connection.socket.socket_id)
+        if self.watched is not None and not self._table.count(channel):
+            self.watched(channel, False)
         if member is not None:
             data = {"user_id": member.user_id}
             text = p.frame("pusher_internal:member_removed", channel=channel, data=data)
