@@ -20,7 +20,8 @@ from runcast.app.agents import cautions
 from runcast.app.demo import script
 from runcast.app.demo.graph import build
 from runcast.app.demo.headless import said
-from runcast.slim import verify
+from runcast.slim import MemoryStore, RunLog, StoreError, verify
+from runcast.slim.stores.records import Batch
 from tests.app.agents import Gated, parrot
 from tests.app.serving import run_input, sent, serving
 
@@ -162,6 +163,37 @@ async def test_an_end_that_was_not_told_is_told_and_frees_the_thread() -> None:
         async with asyncio.timeout(10):
             while cast.stats()["followers"]:  # noqa: ASYNC110  they say nothing when they go
                 await asyncio.sleep(0.01)
+
+
+class Leaving(MemoryStore):
+    """A store that goes away."""
+
+    away = False
+
+    async def append(self, batch: Batch) -> int:
+        if self.away:
+            raise StoreError("gone")
+        return await super().append(batch)
+
+
+async def test_a_run_that_could_not_be_written_gives_its_thread_back_when_the_store_is_there_again() -> None:
+    store, gated = Leaving(), Gated(30)
+    async with Cast(RunLog(store, flush_ms=1), agents=[EventFunction(gated, name="counter")]) as cast:
+        run = await cast.say("t1", "count")
+        gated.open(3)
+        await asyncio.sleep(0.05)
+        store.away = True
+        while run.active:
+            gated.open(1)  # one at a time: the failure is met in the middle of the run
+            await asyncio.sleep(0.01)
+        result = await run.result()
+        assert (result.status, result.code) == ("truncated", "store_error")
+        store.away = False
+        async with asyncio.timeout(20):
+            while (await cast.log.runs("t1"))[-1].status != "truncated":  # noqa: ASYNC110  a store has no event
+                await asyncio.sleep(0.02)
+        gated.open()
+        assert (await (await cast.resume("t1")).result()).status == "completed"
 
 
 async def test_snapshots_are_kept_as_often_as_was_said() -> None:

@@ -128,6 +128,25 @@ async def test_a_store_that_stays_away_is_not_waited_for_for_ever(store: Moody, 
     assert seqs(await stopping.entries(THREAD)) == list(range(1, 8))
 
 
+async def test_who_appends_waits_for_the_store_as_long_as_was_chosen(store: Moody):
+    async with RunLog(store, flush_ms=1, derive="manual", patience_ms=60_000) as log:
+        await log.append(THREAD, started())
+        store.down = True
+        waiting = asyncio.ensure_future(log.append_many(THREAD, [custom(1), finished()]))
+        while log.stats().store_errors < 2:  # noqa: ASYNC110  # the writer says nothing while it waits
+            await asyncio.sleep(0.002)
+        assert not waiting.done()
+        store.down = False
+        assert seqs(await waiting) == [2, 3]
+        store.down = True
+        waiting = asyncio.ensure_future(log.append(THREAD, started("r2")))
+        await asyncio.sleep(0.02)
+        store.down = False
+        assert (await waiting) is not None
+        assert [run.status for run in await log.runs(THREAD)] == ["completed", "in_progress"]
+    assert log.stats().lost == 0
+
+
 async def test_a_lost_answer_does_not_count_twice(store: Moody, stopping: RunLog):
     await stopping.append(THREAD, started())
     store.forgets_to_answer = True

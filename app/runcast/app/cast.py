@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
     from runcast.app.http import App
 
+PATIENCE_MS = 30_000  # that runs wait for a store that is away, before they are cut short
+
 logger = logging.getLogger("runcast.app")
 
 
@@ -110,7 +112,7 @@ class Cast:
         `broadcast` is a publisher's URL (`reverb://…`, `redis://…`); other settings are `Cast`'s.
         """
         redactor = Redactor() if redact else None
-        log = RunLog(open_store(url), redactor=redactor)
+        log = RunLog(open_store(url), redactor=redactor, patience_ms=PATIENCE_MS)
         door: Door = settings.setdefault("door", Door())
         if hub is None:
             hub = own_hub(log, config, door)

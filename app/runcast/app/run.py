@@ -160,6 +160,7 @@ class Run:
         except SlimError as error:
             log.error("run %s of thread %s cannot be recorded: %s", self.run_id, self.thread_id, error)
             self._fail(error)
+            await self._let_go()
             return self._told("truncated", error=str(error), code="store_error")
         if self._taken_at < self.last_seq:  # it ended without an end, or said more behind it
             await self._keep(self._taker.take)
@@ -224,6 +225,13 @@ class Run:
                 await self._log.save_snapshot(self.thread_id, data, run_id=self.run_id)
         except SlimError as error:
             log.warning("no snapshot of thread %s could be kept: %s", self.thread_id, error)
+
+    async def _let_go(self) -> None:
+        """Cut the run short in the log too, or its thread stays taken. A store that is away is told when it is back."""
+        try:
+            await self._log.abandon(self.thread_id)
+        except SlimError as error:
+            log.warning("thread %s is given back when its store is there again: %s", self.thread_id, error)
 
     # ---------------------------------------------------------------- ending
 

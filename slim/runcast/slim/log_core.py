@@ -40,6 +40,7 @@ class Settings:
     verify: Literal["off", "warn", "reject"]
     raw: Literal["drop", "keep"]
     on_store_error: Literal["raise", "continue"]
+    patience_ms: int
     buffer_events: int
     reader_queue: int
     codec: Codec
@@ -65,6 +66,7 @@ class Core:
             verify=settings.verify,
             raw=settings.raw,
             on_store_error=settings.on_store_error,
+            patience_ms=settings.patience_ms,
             buffer_events=settings.buffer_events,
             redactor=settings.redactor,
             shorten=self._shorten,
