@@ -24,7 +24,7 @@ FLAGS = (
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-port=0", "--hide-scrollbars",
     "--disable-extensions", "--force-color-profile=srgb",
 )  # fmt: skip
-PATIENCE = 20.0
+PATIENCE = 60.0  # a browser that starts from a cold disk takes its time
 SHOTS = os.environ.get("RUNCAST_SCREENSHOTS")  # a folder that keeps what tests photograph
 
 

@@ -22,7 +22,9 @@ pytestmark = [pytest.mark.server, pytest.mark.asyncio(loop_scope="module")]
 
 # All that a person sees, but for what says when and in how many pieces it came.
 SEEN = "JSON.stringify([runcast.view.status, runcast.view.usage, runcast.view.items.map(({ key, ...rest }) => rest)])"
-AT_EASE = "runcast.link.state === 'live'"
+# The line is there, and what came by it is drawn: the view is changed before the page is.
+DRAWN = "runcast.drawn === runcast.view.count"
+AT_EASE = f"runcast.link.state === 'live' && {DRAWN}"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -149,7 +151,7 @@ async def test_stop_is_pressed(host: Served, browser: Browser) -> None:
     await speak(gated, 5)
     await tab.until("!document.getElementById('stop').hidden")
     await tab.press("Stop")
-    await tab.until("['cancelled', 'failed'].includes(runcast.view.status)")
+    await tab.until(f"['cancelled', 'failed'].includes(runcast.view.status) && {DRAWN}")
     assert await tab.js("document.getElementById('stop').hidden")
     assert host.cast.active == []
 
@@ -178,7 +180,7 @@ async def test_a_private_thread_is_refused() -> None:
         missing(MISSING)
     cast = Cast.open("memory://", agents=[parrot])
     await (await cast.say("private", "a secret", agent="parrot")).result()
-    allowed = {
+    allowed: dict[str, Any] = {
         "authorize": lambda user, thread_id: thread_id in ("", "open"),
         "identify": lambda headers: None,
     }
@@ -220,9 +222,8 @@ async def test_it_can_be_used_by_keys_and_read_aloud(host: Served, browser: Brow
     )
     assert await tab.js("document.activeElement.id") == "filter"
     await tab.type("#filter", "agent.stream")
-    await tab.until(
-        "document.querySelectorAll('#log li').length === 2 || document.querySelectorAll('#log li').length > 0"
-    )
+    told = "[...document.querySelectorAll('#log b')].map((each) => each.textContent)"
+    await tab.until(f"{told}.length > 0 && {told}.every((each) => each === 'stream.chunk')")
     nameless = """[...document.querySelectorAll('button, input, select, textarea')].filter((each) =>
       !(each.textContent.trim() || each.getAttribute('aria-label') || document.querySelector(`label[for="${each.id}"]`))).length"""
     assert await tab.js(nameless) == 0

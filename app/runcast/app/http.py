@@ -29,6 +29,7 @@ PAGE = {
     "runcast.js": ("runcast.js", "text/javascript; charset=utf-8"),
     "runcast.d.ts": ("runcast.d.ts", "text/plain; charset=utf-8"),
     "reader.js": ("reader.js", "text/javascript; charset=utf-8"),
+    "steady.js": ("steady.js", "text/javascript; charset=utf-8"),
 }
 POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

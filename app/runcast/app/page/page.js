@@ -1,5 +1,6 @@
 // The live page: draws what `watch` tells, and sends a person's answers back. Text goes in as text, never as markup.
 import { watch } from "./runcast.js";
+import { arrange, steady } from "./steady.js";
 
 const $ = (id) => document.getElementById(id);
 const base = new URL(".", location.href);
@@ -8,7 +9,7 @@ let thread = query.get("thread");
 let stop = () => {};
 let view = null;
 let branchFrom = null;
-const drawn = new Map(); // key -> { node, stamp }
+const NOTHING_YET = $("empty").textContent;
 
 /** An element with attributes, text or children. */
 function el(tag, attributes = {}, ...children) {
@@ -22,13 +23,18 @@ function el(tag, attributes = {}, ...children) {
   return node;
 }
 
+/** What the server answers. An error has its `status`: 0 where no answer came. */
 async function call(path, body) {
-  const response = await fetch(new URL(path, base), body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-  if (!response.ok) {
+  const failed = (message, status) => Object.assign(new Error(message), { status });
+  const given = body === undefined ? { cache: "no-store", signal: AbortSignal.timeout(20_000) } : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  try {
+    const response = await fetch(new URL(path, base), given);
+    if (response.ok) return await response.json();
     const problem = await response.json().catch(() => ({}));
-    throw new Error(problem.detail ?? problem.title ?? `the server answered ${response.status}`);
+    throw failed(problem.detail ?? problem.title ?? `the server answered ${response.status}`, response.status);
+  } catch (error) {
+    throw error.status === undefined ? failed("the server cannot be reached", 0) : error;
   }
-  return response.json();
 }
 
 const duration = (ms) => (ms == null ? "" : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
@@ -60,32 +66,17 @@ const DRAW = {
 };
 
 function drawTimeline() {
-  const list = $("timeline");
-  let place = list.firstElementChild;
-  const seen = new Set();
-  for (const item of view.items) {
-    seen.add(item.key);
-    const stamp = JSON.stringify(item);
-    let entry = drawn.get(item.key);
-    if (!entry || entry.stamp !== stamp) {
-      const open = entry?.node.querySelector("details")?.open;
-      const node = el("li", { class: `${item.lane ? "lane" : ""} ${item.superseded ? "superseded" : ""}`, "data-kind": item.kind }, DRAW[item.kind](item));
-      if (open) node.querySelector("details").open = true;
-      if (entry) {
-        if (place === entry.node) place = node;
-        entry.node.replaceWith(node);
-      }
-      drawn.set(item.key, (entry = { node, stamp }));
-    }
-    if (entry.node === place) place = place.nextElementSibling;
-    else list.insertBefore(entry.node, place);
-  }
-  for (const [key, { node }] of drawn)
-    if (!seen.has(key)) {
-      node.remove();
-      drawn.delete(key);
-    }
+  arrange($("timeline"), view.items.map((item) => ({ key: item.key, stamp: JSON.stringify(item), make: (before) => drawItem(item, before) })));
   $("empty").hidden = view.items.length > 0;
+}
+
+/** An item in its place: what grows keeps its node, so that a selection in it and its opened parts stay. */
+function drawItem(item, node = el("li", { "data-kind": item.kind })) {
+  node.className = `${item.lane ? "lane" : ""} ${item.superseded ? "superseded" : ""}`;
+  const open = node.querySelector("details")?.open;
+  node.replaceChildren(DRAW[item.kind](item));
+  if (open) node.querySelector("details").open = true;
+  return node;
 }
 
 async function showResult(item) {
@@ -197,7 +188,7 @@ function drawHead(link) {
   const label = $("link").querySelector("b");
   if (label.textContent !== said) label.textContent = said;
   $("link").title = `position ${link.last}`;
-  if (link.error === "refused") $("empty").textContent = "This thread is not yours to watch.";
+  $("empty").textContent = state === "refused" ? "This thread is not yours to watch." : NOTHING_YET;
 }
 
 function drawElapsed() {
@@ -240,64 +231,86 @@ function drawLog() {
 // ------------------------------------------------------------ threads, runs
 
 let chosen = Boolean(thread); // whether somebody has said what to look at
-async function drawThreads() {
+const drawThreads = steady(async () => {
   const { threads } = await call("threads");
   threads.sort((one, other) => other.updated_at - one.updated_at);
-  $("threads").replaceChildren(...threads.map((each) => el("li", {}, el("button", { "aria-current": each.thread_id === thread ? "true" : null, onclick: () => show(each.thread_id) }, el("span", { title: each.thread_id }, each.thread_id), each.active ? spinner() : null, el("small", {}, String(each.last_seq))))));
-  if (!thread && !chosen && threads.length) show(threads[0].thread_id);
-  chosen = true;
+  arrange($("threads"), threads.map((each) => ({ key: each.thread_id, stamp: JSON.stringify([each, each.thread_id === thread]), make: () => threadRow(each) })));
+  if (!chosen && threads.length) show(threads[0].thread_id);
+});
+
+function threadRow({ thread_id, active, last_seq }) {
+  const current = thread_id === thread ? "true" : null;
+  return el("li", {}, el("button", { "aria-current": current, onclick: () => show(thread_id) }, el("span", { title: thread_id }, thread_id), active ? spinner() : null, el("small", {}, String(last_seq))));
 }
 
-async function drawRuns() {
-  if (!thread) return;
-  const { runs, size } = await call(`threads/${encodeURIComponent(thread)}/runs`);
+const drawRuns = steady(async () => {
+  const wanted = thread;
+  if (wanted === null) return;
+  const { runs, size } = await call(`threads/${encodeURIComponent(wanted)}/runs`);
+  if (wanted !== thread) return; // who changed it has asked again
   const depth = new Map();
-  const rows = runs.map((run) => {
+  for (const run of runs) {
     const forks = runs.filter((each) => each.parent === run.parent).length > 1 && run.parent !== null;
     depth.set(run.run_id, (depth.get(run.parent) ?? 0) + (forks ? 1 : 0));
-    const row = el("li", {}, el("button", { title: `${run.run_id} (${run.edge})`, onclick: () => document.querySelector(`[data-run="${CSS.escape(run.run_id)}"]`)?.scrollIntoView({ block: "center" }) }, el("span", {}, short(run.run_id)), run.attempt > 1 ? el("span", { class: "badge retry" }, `×${run.attempt}`) : null, el("small", { "data-status": run.status }, run.status.replace("_", " "))));
-    row.style.setProperty("--depth", depth.get(run.run_id));
-    if (run.status !== "in_progress" && $("start").dataset.ready) row.append(el("button", { class: "branch", onclick: () => branch(run.run_id) }, "branch from here"));
-    return row;
-  });
-  $("runs").replaceChildren(...rows);
+  }
+  const ready = $("start").dataset.ready;
+  arrange($("runs"), runs.map((run) => ({ key: run.run_id, stamp: JSON.stringify([run, depth.get(run.run_id), ready]), make: () => runRow(run, depth.get(run.run_id), ready) })));
   const newest = runs.at(-1);
   const was = stalled;
   stalled = newest?.status === "truncated" && view?.run === newest.run_id;
   if (was !== stalled && lastLink) drawHead(lastLink);
   $("size").replaceChildren(...[["events", size.events], ["as they came", bytes(size.bytes)], ["compacted", bytes(size.compacted)], ["snapshot", bytes(size.snapshot)]].flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value ?? "–"))]));
+});
+
+function runRow(run, depth, ready) {
+  const look = () => document.querySelector(`[data-run="${CSS.escape(run.run_id)}"]`)?.scrollIntoView({ block: "center" });
+  const row = el("li", {}, el("button", { title: `${run.run_id} (${run.edge})`, onclick: look }, el("span", {}, short(run.run_id)), run.attempt > 1 ? el("span", { class: "badge retry" }, `×${run.attempt}`) : null, el("small", { "data-status": run.status }, run.status.replace("_", " "))));
+  row.style.setProperty("--depth", depth);
+  if (run.status !== "in_progress" && ready) row.append(el("button", { class: "branch", onclick: () => branch(run.run_id) }, "branch from here"));
+  return row;
 }
 
+/** The next message goes on from this run; null: from the thread's end. */
 function branch(runId) {
   branchFrom = runId;
-  $("branching").hidden = false;
+  $("branching").hidden = runId === null;
+  if (runId === null) return;
   $("branching").textContent = `goes on from ${runId}`;
   $("ask").focus();
 }
 
-async function drawAgents() {
+const drawAgents = steady(async () => {
   const { agents } = await call("agents");
   if (!agents.length) return;
   $("agent").replaceChildren(...agents.map((each) => el("option", {}, each.name)));
   $("start").dataset.ready = "yes";
   $("start").hidden = false;
-}
+  drawRuns(); // they can be branched off now
+});
 
 $("start").addEventListener("submit", async (event) => {
   event.preventDefault();
   const text = $("ask").value.trim();
-  if (!text) return;
+  const button = $("start").querySelector("button");
+  if (!text || button.disabled) return;
+  const from = thread;
+  chosen = true;
+  button.disabled = true; // one run a message
+  $("branching").hidden = branchFrom === null;
   try {
-    const started = await call(thread === null ? "runs" : `threads/${encodeURIComponent(thread)}/runs`, { agent: $("agent").value, message: text, from_run: branchFrom });
+    const started = await call(from === null ? "runs" : `threads/${encodeURIComponent(from)}/runs`, { agent: $("agent").value, message: text, from_run: branchFrom });
+    if (from !== thread) return; // somebody looks at another thread by now
     $("ask").value = "";
-    branchFrom = null;
-    $("branching").hidden = true;
-    if (started.thread_id !== thread) show(started.thread_id);
-    await drawThreads();
+    branch(null);
+    if (started.thread_id !== from) show(started.thread_id);
+    drawThreads();
   } catch (error) {
-    complain(error);
+    if (from === thread) complain(error);
+  } finally {
+    button.disabled = false;
   }
 });
+$("ask").addEventListener("input", () => (chosen = true));
 $("ask").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) $("start").requestSubmit();
 });
@@ -330,64 +343,75 @@ document.addEventListener("keydown", (event) => {
 let lastStatus = null;
 let lastLink = null;
 let stalled = false; // the newest run's process died, and nobody has taken it up
+let looks = 0; // how often somebody chose what to look at: what an earlier choice still tells is not drawn
 
-function fresh() {
+/** Leave the thread that was looked at. */
+function leave() {
+  looks += 1;
   stop();
   stop = () => {};
-  thread = view = lastLink = null;
+  chosen = true;
+  view = lastLink = lastStatus = null;
+  delete globalThis.runcast;
+  $("empty").textContent = NOTHING_YET;
   stalled = false;
+  asked = "";
+  branch(null);
+  for (const id of ["timeline", "runs"]) arrange($(id), []);
+  for (const id of ["questions", "size"]) $(id).replaceChildren();
+  for (const each of document.querySelectorAll("#threads [aria-current]")) each.removeAttribute("aria-current");
+}
+
+function fresh() {
+  leave();
+  thread = null;
   history.replaceState(null, "", location.pathname);
   $("title").textContent = "";
-  drawn.clear();
-  for (const id of ["timeline", "questions", "runs", "size"]) $(id).replaceChildren();
   $("status").textContent = "no run";
   $("status").dataset.status = "";
   $("elapsed").textContent = "";
   $("empty").hidden = false;
-  for (const each of document.querySelectorAll("#threads [aria-current]")) each.removeAttribute("aria-current");
   $("ask").focus();
+  drawThreads();
 }
 
 function show(threadId) {
-  stop();
+  leave();
+  const look = looks;
   thread = threadId;
   history.replaceState(null, "", `?thread=${encodeURIComponent(threadId)}`);
   $("title").textContent = threadId;
   document.title = `${threadId} · runcast`;
-  drawn.clear();
-  $("timeline").replaceChildren();
-  asked = "";
-  lastStatus = null;
-  stalled = false;
-  stop = watch({
-    base: base.href,
-    thread,
-    onChange(now, link) {
-      const bottom = innerHeight + scrollY > document.body.scrollHeight - 120;
-      view = now;
-      lastLink = link;
-      globalThis.runcast = { view, link }; // for tests, and for whoever looks from the console
-      drawHead(link);
-      drawTimeline();
-      drawQuestions();
-      drawDetails();
-      drawElapsed();
-      if (bottom && view.status === "in_progress") scrollTo(0, document.body.scrollHeight);
-      const status = `${view.run} ${view.status}`;
-      if (status !== lastStatus) {
-        lastStatus = status;
-        if (stalled) stalled = false;
-        drawRuns().catch(() => {});
-        drawThreads().catch(() => {});
-      }
-    },
-  });
-  drawRuns().catch(() => {});
+  stop = watch({ base: base.href, thread, onChange: (now, link) => look === looks && changed(now, link) });
+  drawRuns();
+  drawThreads();
+}
+
+function changed(now, link) {
+  const bottom = innerHeight + scrollY > document.body.scrollHeight - 120;
+  view = now;
+  lastLink = link;
+  const status = `${view.run} ${view.status}`;
+  if (status !== lastStatus) {
+    lastStatus = status;
+    stalled = false;
+    drawRuns();
+    drawThreads();
+  }
+  drawHead(link);
+  drawTimeline();
+  drawQuestions();
+  drawDetails();
+  drawElapsed();
+  if (bottom && view.status === "in_progress") scrollTo(0, document.body.scrollHeight);
+  globalThis.runcast = { view, link, drawn: view.count }; // for tests, and for whoever looks from the console
 }
 
 setInterval(drawElapsed, 500);
 // A run whose process died tells nothing: the log knows when its lease is over.
-setInterval(() => view?.status === "in_progress" && drawRuns().catch(() => {}), 2000);
+setInterval(() => view?.status === "in_progress" && drawRuns(), 2000);
+// Threads that are begun elsewhere are seen too.
+setInterval(() => document.hidden || drawThreads(), 5000);
 if (thread) show(thread);
-drawAgents().catch(() => {});
-drawThreads().catch(() => {});
+else drawThreads();
+drawAgents();

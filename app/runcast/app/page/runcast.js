@@ -215,6 +215,7 @@ export function watch({ base = "/", thread, token, headers = {}, onChange }) {
   let stopped = false;
   let busy = null; // the fetch under way
   let held = []; // what came meanwhile
+  let again = false; // the line was joined while a fetch was under way: what fell between the two is fetched once more
   let timer = null;
   const link = { state: "connecting", behind: 0, last: 0, epoch: null };
   const root = new URL(base, globalThis.location?.href ?? "http://localhost/");
@@ -233,7 +234,7 @@ export function watch({ base = "/", thread, token, headers = {}, onChange }) {
   };
 
   const get = async (url) => {
-    const response = await fetch(new URL(url, root), { headers });
+    const response = await fetch(new URL(url, root), { headers, cache: "no-store" });
     if (!response.ok) throw Object.assign(new Error(`${response.status}`), { status: response.status });
     return response.json();
   };
@@ -280,6 +281,10 @@ export function watch({ base = "/", thread, token, headers = {}, onChange }) {
       const waiting = held;
       held = [];
       for (const envelope of waiting) take(envelope);
+      if (again) {
+        again = false;
+        catchUp();
+      }
       changed();
     })();
   };
@@ -325,7 +330,10 @@ export function watch({ base = "/", thread, token, headers = {}, onChange }) {
         if (message.recovered) {
           link.state = "live";
           changed();
-        } else catchUp();
+        } else {
+          again = busy !== null;
+          catchUp();
+        }
       } else if (message.type === "ping") socket.send('{"type":"pong"}');
       else if (message.seq) take(message);
     };
@@ -343,6 +351,7 @@ export function watch({ base = "/", thread, token, headers = {}, onChange }) {
   };
 
   const close = () => {
+    if (stopped) return;
     stopped = true;
     clearTimeout(timer);
     socket?.close();
