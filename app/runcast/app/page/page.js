@@ -51,6 +51,7 @@ const DRAW = {
   step: (item) => el("div", { class: "row" }, el("span", { class: "num" }, `${item.number}.`), el("b", {}, item.name), item.attempt > 1 ? el("span", { class: "badge retry" }, `attempt ${item.attempt}`) : null, badge(item.state), item.usage?.total ? el("span", {}, `${item.usage.total} tokens`) : null, el("span", { class: "right" }, duration(item.ms))),
   subagent: (item) => el("div", { class: "row" }, el("span", { "aria-hidden": "true" }, "↳"), el("b", {}, item.name), el("span", {}, "subagent"), badge(item.state), item.error ? el("span", { class: "badge failed" }, item.error) : null, el("span", { class: "right" }, duration(item.ms))),
   text: (item) => el("div", { class: `prose ${item.role === "user" ? "user" : ""} ${item.complete ? "" : "growing"}` }, item.text),
+  ask: (item) => el("div", { class: "said", role: "group", "aria-label": "You said" }, item.text),
   reasoning: (item) => el("details", { class: "thought" }, el("summary", {}, item.complete ? "Thought" : "Thinking…"), el("p", {}, item.text)),
   tool: (item) =>
     el(
@@ -66,17 +67,53 @@ const DRAW = {
 };
 
 function drawTimeline() {
-  arrange($("timeline"), view.items.map((item) => ({ key: item.key, stamp: JSON.stringify(item), make: (before) => drawItem(item, before) })));
-  $("empty").hidden = view.items.length > 0;
+  const items = view.items.flatMap((item) => (item.kind === "run" ? [item, ...(asks.get(item.seq) ?? [])] : [item]));
+  arrange($("timeline"), items.map((item) => ({ key: item.key, stamp: JSON.stringify(item), make: (before) => drawItem(item, before) })));
+  $("empty").hidden = items.length > 0;
 }
 
 /** An item in its place: what grows keeps its node, so that a selection in it and its opened parts stay. */
 function drawItem(item, node = el("li", { "data-kind": item.kind })) {
   node.className = `${item.lane ? "lane" : ""} ${item.superseded ? "superseded" : ""}`;
+  const words = node.querySelector(".prose")?.firstChild;
+  if (words) {
+    node.firstChild.classList.toggle("growing", !item.complete);
+    if (item.text.startsWith(words.data)) words.appendData(item.text.slice(words.length));
+    else words.data = item.text;
+    return node;
+  }
   const open = node.querySelector("details")?.open;
   node.replaceChildren(DRAW[item.kind](item));
   if (open) node.querySelector("details").open = true;
   return node;
+}
+
+// What a person said is in no envelope; the log has it, in the event that began the run.
+const asks = new Map(); // seq of the run's start -> items
+const drawAsks = steady(async () => {
+  const look = looks;
+  for (const { seq, run } of view?.items.filter((item) => item.kind === "run").reverse() ?? []) {
+    if (asks.has(seq)) continue;
+    const { events } = await call(`threads/${encodeURIComponent(thread)}/events?after=${seq - 1}&limit=1`);
+    if (look !== looks) return;
+    asks.set(seq, said(events[0]?.event, run));
+    drawTimeline();
+  }
+});
+
+/** The user's messages that a run began with, and the answers it was given. */
+function said(event, run) {
+  if (event?.type !== "RUN_STARTED" || event.runId !== run) return [];
+  const texts = (event.input?.messages ?? []).filter(({ role }) => role === "user").map(({ id, content }) => [id, plain(content)]);
+  const answers = (event.input?.resume ?? []).map(({ interruptId, status, payload }) => [interruptId, status === "cancelled" ? "(cancelled)" : worded(payload)]);
+  return [...texts, ...answers].map(([id, text]) => ({ kind: "ask", key: `said ${run} ${id}`, text }));
+}
+
+const plain = (content) => (Array.isArray(content) ? content.map((part) => part.text ?? `[${part.type}]`).join("\n") : String(content ?? ""));
+function worded(payload) {
+  const [only, ...more] = payload && typeof payload === "object" ? Object.values(payload) : [payload];
+  if (typeof only === "boolean" && !more.length) return only ? "Yes" : "No";
+  return json(payload ?? null);
 }
 
 async function showResult(item) {
@@ -150,9 +187,11 @@ export function fieldsOf(schema) {
   if (schema?.type === "boolean") return { choices: [{ label: "Yes", value: true }, { label: "No", value: false, plain: true }] };
   if (Array.isArray(schema?.enum)) return { choices: schema.enum.map((value) => ({ label: String(value), value })) };
   const only = schema?.type === "object" ? Object.entries(schema.properties ?? {}) : [];
-  if (only.length === 1) {
-    const inner = fieldsOf(only[0][1]);
-    if (inner.choices) return { choices: inner.choices.map((choice) => ({ ...choice, value: { [only[0][0]]: choice.value } })) };
+  const needed = only.length === 1 ? only : only.filter(([name]) => schema.required?.includes(name));
+  if (needed.length === 1) {
+    const [[name, each]] = needed; // the one thing that has to be said
+    const inner = fieldsOf(each);
+    if (inner.choices) return { choices: inner.choices.map((choice) => ({ ...choice, value: { [name]: choice.value } })) };
   }
   if (only.length) {
     const inputs = only.map(([name, each]) => ({ name, each, ...input(each.title ?? name, each) }));
@@ -275,7 +314,7 @@ function branch(runId) {
   branchFrom = runId;
   $("branching").hidden = runId === null;
   if (runId === null) return;
-  $("branching").textContent = `goes on from ${runId}`;
+  $("branching").replaceChildren(`goes on from ${short(runId)} `, el("button", { type: "button", class: "link-like", onclick: () => branch(null) }, "from the end instead"));
   $("ask").focus();
 }
 
@@ -291,7 +330,7 @@ const drawAgents = steady(async () => {
 $("start").addEventListener("submit", async (event) => {
   event.preventDefault();
   const text = $("ask").value.trim();
-  const button = $("start").querySelector("button");
+  const button = $("start").querySelector("button:not([type])");
   if (!text || button.disabled) return;
   const from = thread;
   chosen = true;
@@ -322,7 +361,12 @@ const complain = (error) => {
 $("stop").addEventListener("click", () => call(`runs/${encodeURIComponent(view.run)}/stop`, {}).catch(complain));
 $("resume").addEventListener("click", () => call(`threads/${encodeURIComponent(thread)}/resume`, {}).catch(complain));
 $("fresh").addEventListener("click", fresh);
-$("copy").addEventListener("click", () => navigator.clipboard.writeText(shown().map((each) => JSON.stringify(each)).join("\n")));
+$("copy").addEventListener("click", async () => {
+  const text = shown().map((each) => JSON.stringify(each)).join("\n");
+  // A page that came over plain http from elsewhere has no clipboard.
+  const done = await (navigator.clipboard?.writeText(text).then(() => true, () => false) ?? false);
+  $("copied").textContent = done ? `${shown().length} copied` : "the browser does not let this page copy";
+});
 $("filter").addEventListener("input", drawLog);
 $("raw").addEventListener("toggle", drawLog);
 document.addEventListener("keydown", (event) => {
@@ -356,6 +400,7 @@ function leave() {
   $("empty").textContent = NOTHING_YET;
   stalled = false;
   asked = "";
+  asks.clear();
   branch(null);
   for (const id of ["timeline", "runs"]) arrange($(id), []);
   for (const id of ["questions", "size"]) $(id).replaceChildren();
@@ -397,6 +442,7 @@ function changed(now, link) {
     stalled = false;
     drawRuns();
     drawThreads();
+    drawAsks();
   }
   drawHead(link);
   drawTimeline();

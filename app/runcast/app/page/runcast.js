@@ -50,7 +50,7 @@ const HANDLERS = {
     if (payload.status === "in_progress") {
       view.interrupts = [];
       cutShort(view, envelope.execution_id);
-      view.items.push({ kind: "run", key: `run ${envelope.execution_id}`, run: envelope.execution_id, at: envelope.timestamp, attempt: payload.attempt });
+      view.items.push({ kind: "run", key: `run ${envelope.execution_id}`, run: envelope.execution_id, seq: envelope.seq, at: envelope.timestamp, attempt: payload.attempt });
     } else {
       run.ended = envelope.timestamp;
       run.error = payload.error_message;
