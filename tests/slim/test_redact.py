@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from typing import Any
 
@@ -294,3 +295,49 @@ def test_ids_schemas_and_opaque_values_are_left_alone():
     assert REDACTOR.model(tool).parameters == {
         "properties": {"password": {"type": "string", "default": "sk-[redacted]"}}
     }
+
+
+@pytest.mark.parametrize(
+    "redactor",
+    [Redactor(), Redactor(patterns=(*DEFAULT_PATTERNS, EMAIL)), Redactor(keys=("ticket",), patterns=())],
+)
+def test_the_glimpse_passes_nothing_by_that_a_look_would_find(redactor: Redactor):
+    words = (
+        *DEFAULT_KEYS,
+        "ticket",
+        "number",
+        "key",
+        "\N{LATIN SMALL LETTER LONG S}ecret",
+        "ba\N{LATIN SMALL LETTER LONG S}ic",
+    )
+    heads = [
+        "sk-",
+        "ghp_",
+        "xoxb-",
+        "AKIA",
+        "eyJ",
+        "SG.",
+        "https://",
+        "PRIVATE KEY",
+        "Bearer ",
+        "whsec_",
+        "hf_",
+        "a@b",
+    ]
+    rng = random.Random(8)
+    spelt = [
+        str.lower,
+        str.upper,
+        str.title,
+        str.swapcase,
+        lambda text: "".join(rng.choice((c, c.upper())) for c in text),
+    ]
+    found = 0
+    for _ in range(5_000):
+        word = rng.choice(spelt)(rng.choice(words).replace(" ", rng.choice(("_", "-", "", " ", "."))))
+        inside = (word, word, rng.choice(heads), '"', ":", "=", "\\", " ", "x", "\n", "7")
+        text = "".join(rng.choice(inside) for _ in range(rng.randrange(1, 12)))
+        if redactor.scanner.findings(text):
+            assert redactor.suspects(text.encode()), text
+            found += 1
+    assert found > 5

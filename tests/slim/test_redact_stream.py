@@ -33,6 +33,7 @@ from runcast.slim.fold import fold
 from runcast.slim.patterns import CARD_NUMBER, DEFAULT_PATTERNS, EMAIL
 from runcast.slim.redact import Redactor
 from runcast.slim.redact_stream import StreamRedactor
+from runcast.slim.untouched import UNTOUCHED
 from runcast.slim.verify import verify
 from runcast.slim.wire import encode
 from tests.slim.planted import HARMLESS, JWT, PASSWORD, PLANTED
@@ -341,3 +342,32 @@ def test_secrets_planted_in_a_whole_stream_are_in_no_event():
         out = list(REDACTOR.stream().redact(events))
         messages = str(fold(out).wire_messages())
         assert secret not in messages
+
+
+def test_a_border_without_content_is_passed_by_and_one_with_content_looked_into():
+    kinds: list[Any] = [
+        TextMessageStartEvent,
+        TextMessageEndEvent,
+        ReasoningMessageStartEvent,
+        ReasoningMessageEndEvent,
+    ]
+    for kind in [*kinds, ToolCallStartEvent, ToolCallEndEvent]:
+        ids: dict[str, Any] = {
+            name: "i" for name in ("message_id", "tool_call_id") if name in kind.model_fields
+        }
+        if "role" in kind.model_fields:
+            ids["role"] = "assistant" if kind is TextMessageStartEvent else "reasoning"
+        if kind is ToolCallStartEvent:
+            ids["tool_call_name"] = "look"
+        bare = kind(**ids)
+        assert Redactor().stream().feed(bare, encode(bare))[0] is bare
+        content = set(kind.model_fields) - UNTOUCHED - {"raw_event"}
+        for name in content:
+            value = {"token": PASSWORD} if name == "metadata" else f"password={PASSWORD}"
+            told = kind(**ids | {name: value})
+            assert PASSWORD not in encode(Redactor().stream().feed(told, encode(told))[0]).decode(), (
+                kind,
+                name,
+            )
+        loud = kind(**ids, note=f"password={PASSWORD}")
+        assert PASSWORD not in encode(Redactor().stream().feed(loud, encode(loud))[0]).decode()

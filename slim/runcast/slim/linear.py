@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
-__all__ = ["Linear", "finder", "searchable"]
+__all__ = ["Finder", "Linear", "finder", "searchable"]
 
 Finder = Callable[[str | bytes], bool]
 WINDOW = 4_096  # characters looked at together; a match longer than half of this may be found in two parts

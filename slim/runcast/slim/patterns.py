@@ -38,6 +38,9 @@ class SecretPattern:
     onset: str  # linear syntax, matched up to the end of a text: what may become an opening
     check: Callable[[str], bool] | None = None  # a last look at what was found
     unbroken: bool = False  # a run of `RUN` to the end of the text, and `opening` is what stands before it
+    marks: tuple[
+        str, ...
+    ] = ()  # lower case; one of them stands in every text that holds the form; none: not known
 
 
 def luhn(text: str) -> bool:
@@ -71,10 +74,11 @@ def _prefixed(name: str, literals: Iterable[str], rest: str) -> SecretPattern:
         opening=rf"{_BOUND}(?:{head})(?={_RUN}*+\Z)",
         onset=rf"(?:{_EDGE}(?:{head})|(?:^|[^A-Za-z0-9])(?:{begun})$)",
         unbroken=True,
+        marks=tuple(each.lower() for each in heads),
     )
 
 
-def _announced(name: str, schemes: Iterable[str], value: str) -> SecretPattern:
+def _announced(name: str, schemes: tuple[str, ...], value: str) -> SecretPattern:
     """A credential announced by a word before it, which stays: `Bearer …`."""
     heads = "|".join(schemes)
     begun = "|".join(_begun(each) for each in schemes)
@@ -84,6 +88,7 @@ def _announced(name: str, schemes: Iterable[str], value: str) -> SecretPattern:
         hint=rf"(?i:{heads})",
         opening=rf"{_BOUND}(?i:{heads})\s{{1,8}}(?P<secret>{_RUN}*+)\Z",
         onset=rf"(?i:{heads}|(?:^|[^a-z0-9])(?:{begun})$)",
+        marks=(*schemes, *(each.replace("s", "\N{LATIN SMALL LETTER LONG S}") for each in schemes)),
     )
 
 
@@ -96,6 +101,7 @@ PRIVATE_KEY = SecretPattern(
     hint="PRIVATE KEY",
     opening=rf"{_PEM_BEGIN}(?P<secret>(?s:.)*)\Z",
     onset="(?:^-|--)",  # its first line may end in any dash
+    marks=("private key",),
 )
 _NUMBERED = rf"(?={_RUN}*?[0-9=]){_RUN}"  # words do not look like this
 # Forms that mean a secret wherever they stand.
@@ -127,6 +133,7 @@ DEFAULT_PATTERNS: tuple[SecretPattern, ...] = (
         hint="://",
         opening=r"://[^\s/@:\"'\\]{0,100}+(?::(?P<secret>[^\s/@\"'\\]{0,200}+))?\Z",
         onset="(?:://|(?::/?)$)",
+        marks=("://",),
     ),
 )
 
@@ -176,6 +183,7 @@ _HARMLESS = frozenset(
         "sep",
     )
 )
+_COMMON = frozenset({"number"})  # in names of the protocol's and ours: of no use to pass texts by
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 LONGEST_NAME = 80
 
@@ -201,6 +209,17 @@ class KeyNames:
         if " ".join(parts[-2:]) in _HARMLESS:
             return False
         return any(" ".join(parts[-count:]) in self._known for count in range(1, self._longest + 1))
+
+    def marks(self) -> frozenset[str]:
+        """Few words, in lower case, of which every name has one."""
+        left = [name.split(" ") for name in self.names]
+        found: set[str] = set()
+        while left:
+            every = [word for name in left for word in name if word not in _COMMON or len(name) == 1]
+            best = max(every, key=lambda word: (every.count(word), len(word), word))
+            found.add(best)
+            left = [name for name in left if best not in name]
+        return frozenset(found)
 
     def pattern(self) -> str:
         """Any of the names as it may be written in a text, without regard to case; both engines read it."""

@@ -21,34 +21,13 @@ from runcast.slim.paths import Paths
 from runcast.slim.patterns import DEFAULT_KEYS, DEFAULT_PATTERNS, KeyNames, SecretPattern
 from runcast.slim.redact_stream import StreamRedactor
 from runcast.slim.scan import Finding, Scanner
+from runcast.slim.untouched import UNTOUCHED
 from runcast.slim.wire import AnyEvent, encode
 
 __all__ = ["DEEPEST", "Redactor"]
 
 DEEPEST = 200  # nesting below this is replaced whole: no recursion follows it
 
-# The protocol's own words: names of things, never content. Opaque provider values must come back as they were.
-_LEFT_ALONE = frozenset(
-    (
-        *("type", "role", "id", "message_id", "tool_call_id", "thread_id", "run_id", "parent_run_id", "op"),
-        *(
-            "parent_message_id",
-            "subagent_run_id",
-            "parent_subagent_run_id",
-            "parent_tool_call_id",
-            "entity_id",
-        ),
-        *(
-            "interrupt_id",
-            "interrupt_ids",
-            "pending_tool_call_ids",
-            "encrypted_value",
-            "mime_type",
-            "timestamp",
-        ),
-        *("protocol_version", "expires_at", "subtype", "usage"),
-    )
-)
 _SCHEMAS = frozenset({"parameters", "response_schema"})  # JSON Schemas name secrets without holding any
 _DOCUMENTS = frozenset({"snapshot", "state", "value", "content", "result"})  # roots that `paths` start from
 _BINARY = "data"  # the `type` of a source that carries base64
@@ -84,8 +63,9 @@ class Redactor:
         custom = [Linear(form) for form in forms if not isinstance(form, SecretPattern)]
         self.scanner = Scanner(self.keys, [f for f in forms if isinstance(f, SecretPattern)], custom)
         self.harmless: set[str] = set()  # deltas that were looked at and found to begin nothing
-        self._mentions = self.scanner.mentions
-        self._looks_always = also is not None or bool(self.paths)
+        self.suspects: Callable[[bytes], bool] = self.scanner.suspects  # whether encoded bytes need a look
+        if also is not None or self.paths:
+            self.suspects = lambda data: True
         self.holds_always = bool(custom)  # a stream cannot know how a foreign pattern begins
 
     def text(self, text: str) -> str:
@@ -101,9 +81,7 @@ class Redactor:
     def event(self, event: AnyEvent, data: bytes | None = None) -> AnyEvent:
         """The event without its secrets, or the same object when there are none. `data`, its encoded bytes, spares
         encoding it again to look."""
-        if self._looks_always or self._mentions(encode(event) if data is None else data):
-            return self.model(event)
-        return event
+        return self.model(event) if self.suspects(encode(event) if data is None else data) else event
 
     def model(self, model: Model) -> Model:
         """A message, an event or any other model of the protocol without its secrets."""
@@ -141,11 +119,7 @@ class Redactor:
         return "".join(out)
 
     def _field(self, model: BaseModel, name: str, value: Any) -> Any:
-        if (
-            value is None
-            or name in _LEFT_ALONE
-            or (name == "value" and getattr(model, "type", "") == _BINARY)
-        ):
+        if value is None or name in UNTOUCHED or (name == "value" and getattr(model, "type", "") == _BINARY):
             return value
         if isinstance(operation := getattr(model, "path", None), str) and name == "value":
             return self._patched(operation, value)

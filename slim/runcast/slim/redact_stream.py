@@ -54,28 +54,30 @@ CONTEXT = 128  # how many of their characters: the name before a value, the bord
 LONG_HOLD = 512  # characters up to which every delta is looked at
 REMEMBERED = 4_096  # harmless deltas known by heart; tokens repeat
 
-# Which drawer an event's stream lies in, and the field with its id.
-_DELTAS: dict[type, tuple[int, str]] = {
-    TextMessageContentEvent: (0, "message_id"),
-    ReasoningMessageContentEvent: (1, "message_id"),
-    ToolCallArgsEvent: (2, "tool_call_id"),
+_PLAIN, _DELTA, _CHUNK, _BORDER, _END = range(5)
+
+# What an event is to the stream it names: its part, the drawer that stream lies in, the field with its id, and, of a
+# border, the one field besides metadata that may hold content.
+_PARTS: dict[type[Any], tuple[int, int, str, str]] = {
+    TextMessageContentEvent: (_DELTA, 0, "message_id", ""),
+    ReasoningMessageContentEvent: (_DELTA, 1, "message_id", ""),
+    ToolCallArgsEvent: (_DELTA, 2, "tool_call_id", ""),
+    TextMessageChunkEvent: (_CHUNK, 0, "message_id", ""),
+    ReasoningMessageChunkEvent: (_CHUNK, 1, "message_id", ""),
+    ToolCallChunkEvent: (_CHUNK, 2, "tool_call_id", ""),
+    TextMessageStartEvent: (_BORDER, 0, "message_id", "name"),
+    TextMessageEndEvent: (_BORDER, 0, "message_id", "metadata"),
+    ReasoningMessageStartEvent: (_BORDER, 1, "message_id", "metadata"),
+    ReasoningMessageEndEvent: (_BORDER, 1, "message_id", "metadata"),
+    ToolCallStartEvent: (_BORDER, 2, "tool_call_id", "tool_call_name"),
+    ToolCallEndEvent: (_BORDER, 2, "tool_call_id", "metadata"),
+    RunStartedEvent: (_END, 0, "", ""),
+    RunFinishedEvent: (_END, 0, "", ""),
+    RunErrorEvent: (_END, 0, "", ""),
 }
-_CHUNKS: dict[type, tuple[int, str]] = {
-    TextMessageChunkEvent: (0, "message_id"),
-    ReasoningMessageChunkEvent: (1, "message_id"),
-    ToolCallChunkEvent: (2, "tool_call_id"),
-}
-_BORDERS: dict[type, tuple[int, str]] = {
-    TextMessageStartEvent: (0, "message_id"),
-    TextMessageEndEvent: (0, "message_id"),
-    ReasoningMessageStartEvent: (1, "message_id"),
-    ReasoningMessageEndEvent: (1, "message_id"),
-    ToolCallStartEvent: (2, "tool_call_id"),
-    ToolCallEndEvent: (2, "tool_call_id"),
-}
+_OTHER = (_PLAIN, 0, "", "")
 _MINTS = (ToolCallResultEvent, ActivitySnapshotEvent)  # make or replace the message they name
-_ENDS = (RunStartedEvent, RunFinishedEvent, RunErrorEvent)
-_RESTATES = (MessagesSnapshotEvent, *_ENDS)
+_RESTATES = (MessagesSnapshotEvent, RunStartedEvent, RunFinishedEvent, RunErrorEvent)
 
 
 class _Rules(Protocol):
@@ -88,6 +90,7 @@ class _Rules(Protocol):
     holds_always: bool
     scanner: Scanner
     harmless: set[str]
+    suspects: Callable[[bytes], bool]
 
     def event(self, event: AnyEvent, data: bytes | None = None) -> AnyEvent: ...
     def replaced(self, text: str, findings: Iterable[Finding]) -> str: ...
@@ -114,6 +117,8 @@ class StreamRedactor:
 
     def __init__(self, redactor: _Rules) -> None:
         self._redactor = redactor
+        self._look = redactor.event
+        self._suspects = redactor.suspects
         self._scanner = redactor.scanner
         self._always = redactor.holds_always or redactor.also is not None
         self._streams: tuple[dict[str, _Stream], ...] = ({}, {}, {})  # texts, reasoning, arguments: by id
@@ -123,26 +128,36 @@ class StreamRedactor:
 
     def feed(self, event: AnyEvent, data: bytes | None = None) -> list[AnyEvent]:
         """What may leave now. `data`, the event's encoded bytes, spares encoding it again to look into it."""
-        place = _DELTAS.get(type(event))
-        if place is None or self._chunked is not None:
-            return self._other(event, data)
-        drawer, name = place
+        part, drawer, name, content = _PARTS.get(type(event), _OTHER)
+        if part == _CHUNK or self._chunked is not None:
+            return self._chunks(event, data)
         fields = event.__dict__
-        delta, key = fields["delta"], fields[name]
-        stream = self._streams[drawer].get(key)
-        if stream is None:
-            stream = self._streams[drawer][key] = _Stream()
-        if (
-            not self._holding
-            and (delta in self._harmless or self._is_harmless(delta))
-            and not stream.awake
-            and fields["metadata"] is None
-            and fields["raw_event"] is None
-            and not event.__pydantic_extra__
-        ):
-            stream.recent.append(delta)
-            return [event]
-        return [*self._twins(place, event), *self._delta(stream, event, delta, data)]
+        if part == _DELTA:
+            delta, key = fields["delta"], fields[name]
+            stream = self._streams[drawer].get(key)
+            if stream is None:
+                stream = self._streams[drawer][key] = _Stream()
+            if (
+                not self._holding
+                and (delta in self._harmless or self._is_harmless(delta, stream))
+                and not stream.awake
+                and fields["metadata"] is None
+                and fields["raw_event"] is None
+                and not event.__pydantic_extra__
+            ):
+                stream.recent.append(delta)
+                return [event]
+            return [*self._twins(drawer, key), *self._delta(stream, event, delta)]
+        out = self._before(event) if self._holding else []
+        if part == _BORDER:
+            self._streams[drawer].pop(fields[name], None)
+            if fields[content] is None and not _carries(event):
+                out.append(event)
+                return out
+        elif part == _END:
+            self._streams = ({}, {}, {})
+        out.append(self._look(event, data) if data is None or self._suspects(data) else event)
+        return out
 
     def redact(self, events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
         """A whole stream at once."""
@@ -161,16 +176,16 @@ class StreamRedactor:
 
     # ------------------------------------------------------------------ deltas
 
-    def _is_harmless(self, delta: str) -> bool:
+    def _is_harmless(self, delta: str, stream: _Stream) -> bool:
         if self._always or len(delta) > CONTEXT or (not delta.isascii() and _unencodable(delta)):
             return False
-        if self._scanner.stirs(delta):
-            return False
+        if self._scanner.stirs(delta):  # perhaps for what stands before it
+            return not (stream.recent or self._scanner.wakes(delta))
         if len(self._harmless) < REMEMBERED:
             self._harmless.add(delta)
         return True
 
-    def _delta(self, stream: _Stream, event: Any, delta: str, data: bytes | None) -> list[AnyEvent]:
+    def _delta(self, stream: _Stream, event: Any, delta: str) -> list[AnyEvent]:
         bare = event.model_copy(update={"delta": ""}) if _carries(event) else None
         stream.last = event
         released = self._released(stream, delta)
@@ -234,54 +249,42 @@ class StreamRedactor:
 
     # ------------------------------------------------------------------ everything else
 
-    def _other(self, event: AnyEvent, data: bytes | None) -> list[AnyEvent]:
-        kind = type(event)
-        if self._chunked is not None or kind in _CHUNKS:
-            ended = self._end_of_chunks(event)
-            if kind in _CHUNKS and event.__dict__["delta"] is not None:
-                return [*ended, *self._chunk(event, data)]
-            if ended or kind in _DELTAS:
-                return [*ended, *self.feed(event, data)]
-        out = self._before(event) if self._holding else []
-        place = _BORDERS.get(kind)
-        if place is not None:
-            self._streams[place[0]].pop(event.__dict__[place[1]], None)
-        elif kind in _ENDS:
-            self._streams = ({}, {}, {})
-        out.append(self._redactor.event(event, data))
-        return out
-
     def _before(self, event: AnyEvent) -> list[AnyEvent]:
         """Held text that must not come after this event."""
-        place = _BORDERS.get(type(event))
-        if place is not None:
-            return self._let_go(place[0], event.__dict__[place[1]])
+        part, drawer, name, _ = _PARTS.get(type(event), _OTHER)
+        if part == _BORDER:
+            return self._let_go(drawer, event.__dict__[name])
         if isinstance(event, _MINTS):
             return [*self._let_go(0, event.message_id), *self._let_go(1, event.message_id)]
         return self.close() if isinstance(event, _RESTATES) else []
 
-    def _chunk(self, event: Any, data: bytes | None) -> list[AnyEvent]:
-        drawer, name = _CHUNKS[type(event)]
-        key = getattr(event, name) or (self._chunked[1] if self._chunked else "")
+    def _chunks(self, event: AnyEvent, data: bytes | None) -> list[AnyEvent]:
+        """A chunk, or what follows one: a chunked message ends when something else comes."""
+        part, drawer, name, _ = _PARTS.get(type(event), _OTHER)
+        ended = self._end_of_chunks(event)
+        if part != _CHUNK:
+            return [*ended, *self.feed(event, data)]
+        fields = event.__dict__
+        if fields["delta"] is None:
+            return [*ended, self._look(event, data)]
+        key = fields[name] or (self._chunked[1] if self._chunked else "")
         self._chunked = (type(event), key)
         stream = self._streams[drawer].setdefault(key, _Stream())
-        return [*self._twins((drawer, name), event), *self._delta(stream, event, event.delta, data)]
+        return [*ended, *self._twins(drawer, key), *self._delta(stream, event, fields["delta"])]
 
     def _end_of_chunks(self, event: AnyEvent) -> list[AnyEvent]:
-        """A chunked message ends when something else comes."""
         if self._chunked is None:
             return []
         kind, key = self._chunked
-        drawer, name = _CHUNKS[kind]
+        _, drawer, name, _ = _PARTS[kind]
         if type(event) is kind and event.__dict__[name] in (None, key):
             return []
         self._chunked = None
         return self._let_go(drawer, key, forget=True)
 
-    def _twins(self, place: tuple[int, str], event: AnyEvent) -> list[AnyEvent]:
+    def _twins(self, drawer: int, key: str) -> list[AnyEvent]:
         """Text and reasoning may grow under one id, and then their order counts."""
-        drawer, name = place
-        return self._let_go(1 - drawer, event.__dict__[name] or "") if drawer < 2 else []
+        return self._let_go(1 - drawer, key) if drawer < 2 else []
 
     def _let_go(self, drawer: int, key: str, *, forget: bool = False) -> list[AnyEvent]:
         """The held text of one stream, as final as it gets."""

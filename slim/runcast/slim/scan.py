@@ -8,10 +8,10 @@ still grow: for those it says from where on nothing is certain yet. Does not kno
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from runcast.slim.linear import Linear, finder, searchable
+from runcast.slim.linear import Finder, Linear, finder, searchable
 from runcast.slim.patterns import RUN, KeyNames, SecretPattern
 
 __all__ = ["Finding", "Scanner"]
@@ -66,6 +66,7 @@ class Scanner:
         self.mentions = finder(
             "|".join(hints) or NOTHING
         )  # whether a text, or JSON as bytes, may hold a secret
+        self.suspects = _suspects(_glimpse(keys, forms, custom), self.mentions)  # the same of JSON as bytes
         self.wakes = finder("|".join(hints + onsets) or NOTHING)  # the same, or its end may begin one
         self.stirs = finder("|".join([*hints, *onsets, "[:=]"]))  # whether one delta is worth a look at all
 
@@ -135,6 +136,21 @@ class Scanner:
             if found is not None:
                 yield found
                 at = max(at, found.end)
+
+
+def _suspects(glimpse: Finder, mentions: Finder) -> Callable[[bytes], bool]:
+    """What `mentions` says, and faster, most of all through long texts."""
+    return lambda data: glimpse(data.lower()) and mentions(data)
+
+
+def _glimpse(keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> Finder:
+    """Whether a text in lower case has one of the literals that every secret brings: literals are found at many times
+    the speed of a pattern. True of every text where a form does not tell its literals."""
+    if custom or not all(form.marks for form in forms):
+        return lambda text: True
+    marks = {*keys.marks(), *(mark for form in forms for mark in form.marks)}
+    least = [mark for mark in sorted(marks) if not any(other != mark and other in mark for other in marks)]
+    return finder("|".join(map(re.escape, least)) or NOTHING)
 
 
 def _any(patterns: Iterable[str]) -> re.Pattern[str]:
