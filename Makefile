@@ -13,7 +13,7 @@ JOBS ?= auto
 export PATH := $(CURDIR)/$(NODE):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup js demo test lint cores check format bench build constraints clean picture
+.PHONY: help setup js demo test lint cores check format bench fuzz build constraints clean picture
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -60,6 +60,11 @@ format: setup  ## rewrite sources in the house style
 
 bench: setup js  ## ratios against peers, measured in one run; JSON in benchmarks/results
 	$(BIN)/python -m benchmarks $(ARGS)
+
+fuzz: setup  ## ten minutes of hostile inputs; ARGS="--seconds 60 --only wire,hub" narrows them
+	@$(UV) pip install --quiet --python $(BIN)/python --target .venv/fuzz --only-binary :all: 'atheris>=3' 2>/dev/null || \
+	  echo "atheris has no wheel here: the home loop searches, which is slower"
+	PYTHONPATH=.venv/fuzz $(BIN)/python -m tests.fuzz $(ARGS)
 
 picture: setup  ## docs/page.png anew: the demo's own run, killed and taken up again, in Chromium
 	RUNCAST_SCREENSHOTS=build/pictures $(BIN)/python -m pytest -q -n 0 tests/e2e/test_page_restarts.py -k worker_is_killed

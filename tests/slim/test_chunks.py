@@ -15,8 +15,11 @@ from ag_ui.core import (
     ToolCallArgsEvent,
     ToolCallStartEvent,
 )
+from pydantic import ValidationError
 
+from runcast.slim.built import built
 from runcast.slim.chunks import ChunkExpander
+from runcast.slim.compact import compact
 from runcast.slim.errors import InvalidStream
 from runcast.slim.wire import AnyEvent, UnknownEvent
 from tests import streams
@@ -169,3 +172,27 @@ def test_a_run_ends_every_lane_in_the_order_they_opened():
         reasoning(messageId="g", subagentRunId="t"),
         {"type": "RUN_ERROR", "message": "broke"},
     )[3:] == ["TEXT_MESSAGE_END", "TOOL_CALL_END", "REASONING_MESSAGE_END", "RUN_ERROR"]
+
+
+def test_half_a_surrogate_pair_is_text_like_any_other():
+    """JavaScript producers end deltas in the middle of a character, and pydantic will not have that in a string."""
+    half = "\ud83d"
+    assert [event.get("delta") for event in map(plain, spelled_out(events(
+        text(messageId=f"m{half}", delta=half), tool(toolCallId="c", toolCallName=half, delta=half), {"type": "RUN_ERROR", "message": "e"}
+    )))] == [None, half, None, None, half, None, None]  # fmt: skip
+
+
+def test_what_else_is_wrong_is_not_taken():
+    with pytest.raises(ValidationError):
+        built(TextMessageContentEvent, message_id=1, delta="\ud83d")
+    assert built(TextMessageContentEvent, message_id="m", delta="\ud83d").type.value == "TEXT_MESSAGE_CONTENT"
+
+
+def test_halves_survive_compaction_too():
+    half = "\ud83d"
+    halves = events(
+        {"type": "TEXT_MESSAGE_START", "messageId": "m"},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": f"a{half}"},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "b"},
+    )
+    assert plain(compact(halves)[1])["delta"] == f"a{half}b"

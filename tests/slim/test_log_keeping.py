@@ -235,6 +235,12 @@ EVENT = b'{"seq":1,"at":5,"event":{"type":"CUSTOM","name":"n","value":1}}\n'
         ([HEADER, RUN, b'{"at":"x","event":{"type":"CUSTOM","name":"n","value":1}}\n'], "line 3"),
         ([HEADER, RUN, EVENT, RUN.replace(b"continue", b"sideways")], "line 4"),
         ([HEADER, RUN.replace(b'"run_id":"r",', b"")], "line 2"),
+        ([HEADER, RUN.replace(b'"run_id":"r"', b'"run_id":7')], "line 2"),
+        ([HEADER, RUN.replace(b',"status":"completed"', b"")], "line 2"),
+        ([HEADER, RUN.replace(b"completed", b"in_progress")], "line 2"),
+        ([HEADER, RUN.replace(b'"started_at":5', b'"started_at":1e3')], "line 2"),
+        ([HEADER, RUN.replace(b'"started_at":5', b'"started_at":5,"ended_at":-1')], "line 2"),
+        ([HEADER, RUN.replace(b'"edge"', b'"usage":[1],"edge"')], "line 2"),
     ],
 )
 async def test_what_is_no_thread_is_refused_with_its_line(store_url: str, given: list[bytes], problem: str):
@@ -264,9 +270,23 @@ async def test_files_that_cannot_be_written_or_read_are_said_so(tmp_path: Path):
         assert names_in(tmp_path) == []
         with pytest.raises(StoreError, match="cannot be read"):
             await log.import_file(tmp_path / "x.jsonl")
-        (tmp_path / "x.jsonl.gz").write_bytes(b"no gzip")
-        with pytest.raises(StoreError, match="cannot be read"):
-            await log.import_file(tmp_path / "x.jsonl.gz")
+        whole = gzip.compress(HEADER + RUN + EVENT)
+        for damaged in (b"no gzip", whole[:-9], whole[:12] + b"\xff\xff" + whole[14:]):
+            (tmp_path / "x.jsonl.gz").write_bytes(damaged)
+            with pytest.raises(StoreError, match="cannot be read"):
+                await log.import_file(tmp_path / "x.jsonl.gz")
+        assert await log.thread("thread-of-nobody") is None
+
+
+async def test_a_small_file_that_unpacks_to_an_endless_line_is_refused(tmp_path: Path):
+    """A compressed gigabyte is a megabyte; no more than one line's measure of it is ever held."""
+    with gzip.open(tmp_path / "bomb.jsonl.gz", "wb", compresslevel=1) as bomb:
+        for _ in range(80):
+            bomb.write(b" " * (1 << 20))
+    async with make_log("memory://") as log:
+        with pytest.raises(WireError, match="a record of more than"):
+            await log.import_file(tmp_path / "bomb.jsonl.gz")
+        assert await log.threads() == []
 
 
 async def test_tenants_never_meet(store_url: str):

@@ -102,6 +102,12 @@ def test_words_that_are_no_json_are_refused_where_they_stand(word: str):
         assert data[caught.value.position :].startswith(word.encode())
 
 
+@pytest.mark.parametrize("text", ["NaNa", "[NaNu", "1e400.0", "[2E442E4", "-Infinityy", '{"a":1e999e'])
+def test_what_hangs_on_to_a_refused_word_or_number_changes_nothing(text: str):
+    with pytest.raises(WireError, match="not JSON"):
+        decode(text)
+
+
 def test_a_word_inside_a_string_is_not_what_was_refused():
     data = b'{"type":"NaN \\" Infinity 1e999","a":["-Infinity",true,12,1.5,NaN]}'
     with pytest.raises(WireError) as caught:

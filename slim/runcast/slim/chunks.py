@@ -40,6 +40,7 @@ from ag_ui.core import (
     ToolCallStartEvent,
 )
 
+from runcast.slim.built import built
 from runcast.slim.errors import InvalidStream
 
 if TYPE_CHECKING:
@@ -121,11 +122,11 @@ class ChunkExpander:
             return []
         match stream.kind:
             case "text message":
-                return [TextMessageEndEvent(message_id=stream.key, subagent_run_id=stream.tag)]
+                return [built(TextMessageEndEvent, message_id=stream.key, subagent_run_id=stream.tag)]
             case "tool call":
-                return [ToolCallEndEvent(tool_call_id=stream.key, subagent_run_id=stream.tag)]
+                return [built(ToolCallEndEvent, tool_call_id=stream.key, subagent_run_id=stream.tag)]
             case _:
-                return [ReasoningMessageEndEvent(message_id=stream.key, subagent_run_id=stream.tag)]
+                return [built(ReasoningMessageEndEvent, message_id=stream.key, subagent_run_id=stream.tag)]
 
     def _chunk(self, chunk: Chunk) -> list[AnyEvent]:
         kind = _KINDS[type(chunk)]
@@ -215,11 +216,11 @@ def _start(chunk: Chunk, stream: _Stream) -> AnyEvent:
     }
     match stream.kind:
         case "text message":
-            return TextMessageStartEvent(message_id=stream.key, **stream.said, **common)
+            return built(TextMessageStartEvent, message_id=stream.key, **stream.said, **common)
         case "tool call":
-            return ToolCallStartEvent(tool_call_id=stream.key, **stream.said, **common)
+            return built(ToolCallStartEvent, tool_call_id=stream.key, **stream.said, **common)
         case _:
-            return ReasoningMessageStartEvent(message_id=stream.key, **common)
+            return built(ReasoningMessageStartEvent, message_id=stream.key, **common)
 
 
 def _fragment(chunk: Chunk, stream: _Stream, extra: dict[str, Any]) -> AnyEvent:
@@ -234,8 +235,8 @@ def _fragment(chunk: Chunk, stream: _Stream, extra: dict[str, Any]) -> AnyEvent:
     }
     match stream.kind:
         case "text message":
-            return TextMessageContentEvent(message_id=stream.key, **common)
+            return built(TextMessageContentEvent, message_id=stream.key, **common)
         case "tool call":
-            return ToolCallArgsEvent(tool_call_id=stream.key, **common)
+            return built(ToolCallArgsEvent, tool_call_id=stream.key, **common)
         case _:
-            return ReasoningMessageContentEvent(message_id=stream.key, **common)
+            return built(ReasoningMessageContentEvent, message_id=stream.key, **common)

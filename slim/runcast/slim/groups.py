@@ -24,6 +24,7 @@ from ag_ui.core import (
     ToolCallArgsEvent,
 )
 
+from runcast.slim.built import built
 from runcast.slim.patch import Document, disputed, idle, operations_of
 from runcast.slim.text import join_text
 
@@ -87,8 +88,8 @@ class TextGroup:
             "timestamp": first.timestamp,
         }
         if isinstance(first, ToolCallArgsEvent):
-            return ToolCallArgsEvent(tool_call_id=first.tool_call_id, **common)
-        return type(first)(message_id=first.message_id, **common)
+            return built(ToolCallArgsEvent, tool_call_id=first.tool_call_id, **common)
+        return built(type(first), message_id=first.message_id, **common)
 
 
 class ActivityGroup:
@@ -135,7 +136,8 @@ class ActivityGroup:
         """All of it as one snapshot."""
         if not self._folded:
             return self._first
-        return ActivitySnapshotEvent(
+        return built(
+            ActivitySnapshotEvent,
             message_id=self._first.message_id,
             activity_type=self._type,
             content=self._document.value,
@@ -205,7 +207,8 @@ def _snapshot(events: list[StateEvent], start: int, state: Any) -> StateSnapshot
     if isinstance(last, StateSnapshotEvent) and metadata == last.metadata:
         return last
     tags = {event.subagent_run_id for event in events[start:]}
-    return StateSnapshotEvent(
+    return built(
+        StateSnapshotEvent,
         snapshot=state,
         metadata=metadata,
         subagent_run_id=tags.pop() if len(tags) == 1 else None,

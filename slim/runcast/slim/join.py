@@ -45,6 +45,7 @@ from ag_ui.core import (
 )
 from pydantic import BaseModel
 
+from runcast.slim.built import built
 from runcast.slim.checkpoint import Checkpoint, Duplicates
 from runcast.slim.chunks import ChunkExpander
 from runcast.slim.dispatch import nearest
@@ -158,7 +159,7 @@ class Join:
                 out.append(self._opener(line))
         for key in pending:
             if ("call", key) not in self._open and self._stands(("call", key)):
-                out += [self._opener(("call", key)), ToolCallEndEvent(tool_call_id=key)]
+                out += [self._opener(("call", key)), built(ToolCallEndEvent, tool_call_id=key)]
         return [self._owners.agree(each) for each in out]
 
     def _counted(self, keys: list[str]) -> list[AnyEvent]:
@@ -172,7 +173,7 @@ class Join:
             home = next(each.id for each in self._checkpoint.conversation.messages if _holds(each, key))
             out += [
                 self._opener(("call", key)),
-                ToolCallResultEvent(message_id=home, tool_call_id=key, content=""),
+                built(ToolCallResultEvent, message_id=home, tool_call_id=key, content=""),
             ]
         return [*out, MessagesSnapshotEvent(messages=[])] if out else []
 
@@ -192,7 +193,7 @@ class Join:
         if line[0] == "call":
             call = self._checkpoint.conversation.tool_call(line[1])
             assert call is not None
-            return ToolCallStartEvent(tool_call_id=call.id, tool_call_name=call.function.name)
+            return built(ToolCallStartEvent, tool_call_id=call.id, tool_call_name=call.function.name)
         return _bare(self._open[line])
 
     # the tail
@@ -234,7 +235,7 @@ class Join:
         if not restated:
             return []
         self._unseen.discard(key)
-        result = ToolCallResultEvent(message_id=f"{key}:answered", tool_call_id=key, content="")
+        result = built(ToolCallResultEvent, message_id=f"{key}:answered", tool_call_id=key, content="")
         return [self._owners.agree(result), *restated]
 
     def _restated(self) -> list[AnyEvent]:

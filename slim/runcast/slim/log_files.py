@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import zlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from runcast.slim.errors import StoreError
+from runcast.slim.splitters import LineSplitter
 
 PIECE = 1 << 20
+LONGEST = 64 << 20  # bytes of a line: a small compressed file may hold one without an end
 
 
 def _open(path: Path, mode: str) -> BinaryIO:
@@ -54,14 +57,17 @@ async def _write(file: BinaryIO, lines: AsyncIterator[bytes]) -> int:
 
 
 async def read_file(path: Path) -> AsyncGenerator[bytes]:
-    """The lines of a file."""
+    """The lines of a file that are not blank, without their ends; one beyond all measure is a `WireError`."""
     try:
         file = await asyncio.to_thread(_open, path, "rb")
         try:
-            while lines := await asyncio.to_thread(file.readlines, PIECE):
-                for line in lines:
+            splitter = LineSplitter(LONGEST)
+            while piece := await asyncio.to_thread(file.read, PIECE):
+                for _, line in splitter.feed(piece):
                     yield line
+            for _, line in splitter.finish():
+                yield line
         finally:
             await asyncio.to_thread(file.close)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise StoreError(f"{path} cannot be read: {error}") from error

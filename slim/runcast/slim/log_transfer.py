@@ -16,14 +16,26 @@ import orjson
 
 from runcast.slim.errors import Conflict, UnknownThread, WireError
 from runcast.slim.log_derived import Derived
-from runcast.slim.log_ends import type_of
+from runcast.slim.log_ends import type_of, usage_of
 from runcast.slim.stores import Store
-from runcast.slim.stores.records import Batch, Edge, Key, Lease, NewEvent, NewRun, RunEnd, StoredRun
+from runcast.slim.stores.records import (
+    Batch,
+    Edge,
+    Key,
+    Lease,
+    NewEvent,
+    NewRun,
+    RunEnd,
+    RunStatus,
+    StoredRun,
+)
 from runcast.slim.wire import decode, encode
 
 FORMAT = 1
 PAGE = 1_000
 EDGES: tuple[Edge, ...] = ("continue", "branch", "resume", "spawn")
+ENDS: tuple[RunStatus, ...] = ("completed", "failed", "interrupted", "cancelled", "truncated")
+LATEST = 2**53  # milliseconds that every store and every reader can hold
 MARK = b',"event":'
 Line = dict[str, Any]
 
@@ -152,7 +164,7 @@ class Importer:
                 self._run = _run(told["run"])
                 return
             event = decode(payload[:-1], legacy=False)
-            self._events.append(NewEvent(self._next, int(told["at"]), type_of(event), payload[:-1]))
+            self._events.append(NewEvent(self._next, _time(told, "at"), type_of(event), payload[:-1]))
         except (KeyError, TypeError, ValueError, WireError) as error:
             raise WireError(f"line {number} is none of an exported thread ({error})") from error
         if self._run is None:
@@ -208,9 +220,22 @@ def _header(line: bytes) -> Line:
 
 
 def _run(told: Line) -> Line:
-    if told["edge"] not in EDGES:
-        raise ValueError(f"edge {told['edge']!r}")
-    return told | {"run_id": str(told["run_id"]), "started_at": int(told["started_at"])}
+    """The line about a run, if all in it is of its kind."""
+    if told["edge"] not in EDGES or told["status"] not in ENDS:
+        raise ValueError(f"edge {told['edge']!r}, status {told['status']!r}")
+    texts = [told["run_id"], *(told[name] for name in ("parent", "wire_parent", "terminal") if name in told)]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a run's names are texts")
+    usage_of(orjson.dumps(told.get("usage", [])))  # raises for what the protocol has no room for
+    times = {name: _time(told, name) for name in ("started_at", "ended_at") if name in told}
+    return told | {"started_at": times["started_at"], **times}
+
+
+def _time(told: Line, name: str) -> int:
+    value = told[name]
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < LATEST:
+        raise ValueError(f"{name} is {value!r:.40}, not milliseconds")
+    return value
 
 
 def _end(run: Line) -> RunEnd:

@@ -54,6 +54,7 @@ def test_crowds():
         ({"host": "app.example", "origin": "https://evil.example"}, False),
         ({"host": "app.example", "origin": "https://app.example.evil"}, False),
         ({"host": "app.example", "origin": "null"}, False),
+        ({"host": "app.example", "origin": "http://["}, False),
         ({"origin": "https://app.example"}, False),
     ],
 )

@@ -52,7 +52,7 @@ class Access:
             answer = self._authorize(user, session_id)
             return (await answer if isinstance(answer, Awaitable) else answer) is True
         except Exception as error:  # the owner's code
-            log.exception("authorize failed for thread %s", session_id)
+            log.exception("authorize failed for thread %r", session_id)
             raise HubError("authorize failed; the log says why") from error
 
     async def admits(

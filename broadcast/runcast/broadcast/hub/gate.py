@@ -55,7 +55,10 @@ class Gate:
         origin = headers.get("origin")
         if origin is None or origin in self._limits.origins:
             return True
-        return urlsplit(origin).netloc == headers.get("host")
+        try:
+            return urlsplit(origin).netloc == headers.get("host")
+        except ValueError:  # no address, such as `http://[`
+            return False
 
 
 def member_of(user: Any) -> dict[str, Any] | None:

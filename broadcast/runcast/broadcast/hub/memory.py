@@ -160,14 +160,14 @@ class Memory:
             size = sum(len(envelope.encode()) for envelope in replay.envelopes)
         except Exception:  # a broken history must not take the hub down
             self._stats.history_errors += 1
-            log.exception("history of thread %s could not be read", session_id)
+            log.exception("history of thread %r could not be read", session_id)
             return Replay(False, *self.stands(channel))
         self.ring(channel).expect(replay.epoch)
         if not replay.recovered:
             return Replay(False, replay.epoch, replay.head)
         if not sound(replay, position):
             self._stats.history_errors += 1
-            log.error("history of thread %s is not what was asked for: it has a hole", session_id)
+            log.error("history of thread %r is not what was asked for: it has a hole", session_id)
             return Replay(False, replay.epoch, replay.head)
         if size > self._limits.replay_bytes or len(replay.envelopes) > most:
             return Replay(False, replay.epoch, replay.head)
