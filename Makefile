@@ -13,7 +13,7 @@ JOBS ?= auto
 export PATH := $(CURDIR)/$(NODE):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup js demo test lint cores check format bench fuzz build constraints clean picture
+.PHONY: help setup js demo test lint cores check format chaos bench fuzz build constraints clean picture
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,9 @@ check: lint  ## all that CI checks: lint, tests, coverage of the cores
 format: setup  ## rewrite sources in the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+chaos: setup  ## the reliability suite in its long form: kills, cuts, stalls, full disks; about twenty minutes
+	RUNCAST_CHAOS=1 $(BIN)/python -m pytest -n 0 tests/reliability $(ARGS)
 
 bench: setup js  ## ratios against peers, measured in one run; JSON in benchmarks/results
 	$(BIN)/python -m benchmarks $(ARGS)

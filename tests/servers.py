@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
@@ -79,6 +80,29 @@ def free_port() -> int:
 @contextmanager
 def postgres() -> Iterator[str]:
     """A private PostgreSQL while the block runs; gives its URL. Data is thrown away, so nothing waits for a disk."""
+    with cluster() as made, made.running():
+        yield made.url
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A PostgreSQL that can be started and stopped over the same data and on the same port."""
+
+    folder: Path
+    user: str | None
+    command: list[str]
+    url: str
+
+    @contextmanager
+    def running(self, stop: signal.Signals = signal.SIGINT) -> Iterator[subprocess.Popen[bytes]]:
+        """Run it during the block. SIGINT ends it fast and cleanly; SIGQUIT at once, as a crash would."""
+        with _running(self.command, self.folder, self.user, lambda: _lets_in(self.url), stop) as process:
+            yield process
+
+
+@contextmanager
+def cluster() -> Iterator[Cluster]:
+    """A new PostgreSQL that is not running yet; it is thrown away at the end."""
     programs = postgres_programs()
     if programs is None:
         raise FileNotFoundError(POSTGRES)
@@ -107,9 +131,7 @@ def postgres() -> Iterator[str]:
         }
         command = [str(programs / "postgres"), "-D", str(data)]
         command += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        url = f"postgresql://runcast@127.0.0.1:{port}/postgres"
-        with _running(command, folder, user, lambda: _lets_in(url), signal.SIGINT):
-            yield url
+        yield Cluster(folder, user, command, f"postgresql://runcast@127.0.0.1:{port}/postgres")
 
 
 @contextmanager
@@ -128,7 +150,7 @@ def redis() -> Iterator[str]:
 @contextmanager
 def _running(
     command: list[str], folder: Path, user: str | None, ready: Callable[[], bool], stop: signal.Signals
-) -> Iterator[None]:
+) -> Iterator[subprocess.Popen[bytes]]:
     # Tests that are killed tidy nothing up: then Linux stops the server, where it can be asked to.
     mortal = [setpriv, f"--pdeathsig={stop.name}"] if (setpriv := shutil.which("setpriv")) else []
     with (folder / "output").open("wb") as output:
@@ -142,7 +164,7 @@ def _running(
         )
     try:
         _wait(process, ready, folder / "output")
-        yield
+        yield process
     finally:
         process.send_signal(stop)
         try:

@@ -3,7 +3,8 @@
 Knows psycopg 3, its pool, advisory locks and LISTEN/NOTIFY; does not know what is stored. A thread's row is the lock
 on the thread: the first statement of every transaction updates it. Every append notifies, inside its transaction, so
 that nobody wakes before it can be read; one connection a store listens for all threads, and rings for all of them
-when it had to connect anew, since it cannot know what it missed.
+when it had to connect anew, since it cannot know what it missed. A line whose other end has vanished says nothing by
+itself: what gets no answer for a while is hung up, and the listening connection is asked now and then.
 
 Behind a pooler that hands out connections by transaction, LISTEN needs a direct address.
 """
@@ -12,13 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
 from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
 try:
     import psycopg
+    from psycopg.conninfo import conninfo_to_dict
     from psycopg_pool import AsyncConnectionPool, PoolTimeout
 except ImportError as error:
     raise ImportError("PostgreSQL needs an extra: pip install 'runcast[postgres]'") from error
@@ -37,6 +41,7 @@ SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relname = 'runcast_meta' AND n.nspname = ANY (current_schemas(false))
 """
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # between attempts to listen again
+SILENCE = 3  # times the wait for a connection: how long an answer may take before the line counts as dead
 
 
 def connect(url: str) -> SqlStore:
@@ -51,6 +56,7 @@ class PostgresDatabase:
         self._url = url
         self._size = pool_size
         self._timeout = timeout_ms / 1000  # to get a connection
+        self._silence = SILENCE * self._timeout
         self._bells = Bells()
         self._opening = asyncio.Lock()
         self._pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]] | None = None
@@ -67,7 +73,7 @@ class PostgresDatabase:
                 return self._pool
             pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]] = AsyncConnectionPool(
                 self._url, min_size=1, max_size=self._size, timeout=self._timeout, open=False, name="runcast",
-                kwargs={"autocommit": True},
+                kwargs=self._options(),
             )  # fmt: skip
             try:
                 with _ours():
@@ -78,6 +84,11 @@ class PostgresDatabase:
                 raise
             self._pool = pool
             return pool
+
+    def _options(self) -> dict[str, Any]:
+        """What every connection is opened with."""
+        given = conninfo_to_dict(self._url).get("connect_timeout")
+        return {"autocommit": True, "connect_timeout": given or max(2, round(self._timeout))}
 
     async def close(self) -> None:
         """Disconnect."""
@@ -91,18 +102,28 @@ class PostgresDatabase:
                 await pool.close()
 
     async def rows(self, sql: str, args: Sequence[object] = ()) -> list[Row]:
-        """Read, outside any transaction."""
+        """Read, outside any transaction. Connections that died while nobody used them are passed over."""
         pool = self._pool or await self._open()
         with _ours():
-            async with pool.connection() as connection:
-                return await _rows(connection, sql, args)
+            for attempt in range(self._size + 1):
+                async with pool.connection() as connection, _answering(connection, self._silence):
+                    try:
+                        return await _rows(connection, sql, args)
+                    except psycopg.OperationalError:
+                        if not connection.broken or attempt == self._size:
+                            raise
+        raise StoreError("PostgreSQL closed every connection")
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[PostgresTransaction]:
         """Commit at the end, or roll back on any exception."""
         pool = self._pool or await self._open()
         with _ours():
-            async with pool.connection() as connection, connection.transaction():
+            async with (
+                pool.connection() as connection,
+                _answering(connection, self._silence),
+                connection.transaction(),
+            ):
                 transaction = PostgresTransaction(connection)
                 yield transaction
         for name in transaction.names:  # sooner than the notification comes round
@@ -128,13 +149,17 @@ class PostgresDatabase:
         pause = FIRST_PAUSE
         while True:
             try:
-                async with await psycopg.AsyncConnection.connect(self._url, autocommit=True) as connection:
-                    await connection.execute(f"LISTEN {CHANNEL}")
+                async with await psycopg.AsyncConnection.connect(self._url, **self._options()) as connection:
+                    async with _answering(connection, self._silence):
+                        await connection.execute(f"LISTEN {CHANNEL}")
                     pause = FIRST_PAUSE
                     self._heard.set()
                     self._bells.ring_all()
-                    async for note in connection.notifies():
-                        self._bells.ring(note.payload)
+                    while True:
+                        async for note in connection.notifies(timeout=self._timeout):
+                            self._bells.ring(note.payload)
+                        async with _answering(connection, self._silence):
+                            await connection.execute("SELECT 1")
             except psycopg.Error as error:
                 LOG.warning("lost the connection that listens (%s); trying again in %.1f s", error, pause)
             finally:
@@ -190,6 +215,22 @@ async def _version(connection: psycopg.AsyncConnection[Row]) -> int:
 async def _rows(connection: psycopg.AsyncConnection[Any], sql: str, args: Sequence[object] = ()) -> list[Row]:
     cursor = await connection.execute(_sql(sql), args)
     return await cursor.fetchall() if cursor.description else []
+
+
+@asynccontextmanager
+async def _answering(connection: psycopg.AsyncConnection[Any], seconds: float) -> AsyncGenerator[None]:
+    """Hang up when the block takes longer; whatever waits for an answer in it then fails."""
+    timer = asyncio.get_running_loop().call_later(seconds, _hang_up, connection)
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _hang_up(connection: psycopg.AsyncConnection[Any]) -> None:
+    LOG.warning("PostgreSQL does not answer; the connection is given up")
+    with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)  # wakes whoever waits on it, which closing would not
 
 
 @lru_cache(maxsize=512)

@@ -1,0 +1,136 @@
+"""The log's store goes away under runs: a restart, a line that stalls, cuts and swallows, a disk that is full.
+
+What is documented (docs/design.md, rule 8): whatever was acknowledged is there; a run waits for its store within a
+bound and goes on; beyond the bound it is cut short, its thread is free, and it can be taken up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+
+from runcast.app import Cast
+from runcast.app.auth import Door
+from runcast.app.cast import own_hub
+from runcast.slim import RunLog
+from runcast.slim.stores.postgres import PostgresDatabase
+from runcast.slim.stores.sql import SqlStore
+from tests.reliability.counting import Counter
+from tests.reliability.engines import Postgres
+from tests.reliability.ledger import Ledger
+from tests.reliability.network import Network
+from tests.reliability.scenes import begin, hosting, over, settle, watching
+from tests.servers import own_schema
+
+
+async def test_postgres_crashes_and_comes_back_during_runs(
+    ledger: Ledger, http: httpx.AsyncClient, mortal_postgres: Postgres, tmp_path: Path, long: bool
+) -> None:
+    restarts, size = (6, 400) if long else (1, 60)
+    cast = Cast.open(mortal_postgres.url, agents=[Counter(tmp_path / "effects")])
+    async with hosting(cast) as address:
+        threads = [f"t{n}" for n in range(6)]
+        for thread in threads:
+            await begin(cast, ledger, thread, 3, size, 0.02)
+        async with watching(ledger, http, lambda: address):
+            for _ in range(restarts):
+                await asyncio.sleep(0.7)
+                await mortal_postgres.restart(0.5)
+            for thread in threads:
+                await over(cast.log, thread)
+        await settle(ledger, cast.log, tmp_path / "effects")
+
+
+async def test_postgres_stays_away_longer_than_runs_wait(
+    ledger: Ledger, http: httpx.AsyncClient, mortal_postgres: Postgres, tmp_path: Path
+) -> None:
+    log = RunLog(SqlStore(PostgresDatabase(mortal_postgres.url, timeout_ms=500)), patience_ms=200)
+    hub = own_hub(log, None, Door())
+    cast = Cast(log, hub=hub, agents=[Counter(tmp_path / "effects")])
+    async with hosting(cast) as address:
+        for thread in ("t0", "t1"):
+            await begin(cast, ledger, thread, 3, 40, 0.02)
+        async with watching(ledger, http, lambda: address):
+            await asyncio.sleep(0.5)
+            runs = cast.active
+            mortal_postgres.crash()
+            for run in runs:
+                assert (await run.result()).code == "store_error"
+            mortal_postgres.start()
+            for thread in ledger.threads:
+                await over(log, thread, "truncated")
+                await cast.resume(thread)
+            for thread in ledger.threads:
+                await over(log, thread)
+        await settle(ledger, log, tmp_path / "effects")
+
+
+async def test_a_line_to_postgres_that_stalls_cuts_and_delays(
+    ledger: Ledger, http: httpx.AsyncClient, postgres_server: str, tmp_path: Path, long: bool
+) -> None:
+    url = own_schema(postgres_server)
+    async with Network(port_of(url)) as line:
+        cast = Cast.open(
+            url.replace(f":{port_of(url)}", f":{line.port}"), agents=[Counter(tmp_path / "effects")]
+        )
+        async with hosting(cast) as address:
+            threads = [f"t{n}" for n in range(4)]
+            for thread in threads:
+                await begin(cast, ledger, thread, 3, 600 if long else 80, 0.02)
+            async with watching(ledger, http, lambda: address):
+                for turn in range(8 if long else 1):
+                    await misbehave(line, turn)
+                for thread in threads:
+                    await over(cast.log, thread)
+            await settle(ledger, cast.log, tmp_path / "effects")
+            ledger.note("cuts", line.cuts)
+
+
+async def misbehave(line: Network, turn: int) -> None:
+    """Everything that a line does."""
+    await asyncio.sleep(0.3)
+    line.cut()
+    await asyncio.sleep(0.3)
+    line.cut_after(700 + 97 * turn)
+    await asyncio.sleep(0.3)
+    line.delay, line.shuffle = 0.01, 0.04
+    await asyncio.sleep(0.5)
+    line.delay = line.shuffle = 0.0
+    line.stall()
+    await asyncio.sleep(0.5)
+    line.go_on()
+    line.refusing = True
+    line.cut()
+    await asyncio.sleep(0.5)
+    line.refusing = False
+
+
+async def test_a_line_to_postgres_that_swallows(
+    ledger: Ledger, http: httpx.AsyncClient, postgres_server: str, tmp_path: Path
+) -> None:
+    """The line is dead and nobody is told: what waits for an answer gives up by itself, and asks on a new one."""
+    url = own_schema(postgres_server)
+    async with Network(port_of(url)) as line:
+        through = url.replace(f":{port_of(url)}", f":{line.port}")
+        log = RunLog(SqlStore(PostgresDatabase(through, timeout_ms=500)), patience_ms=60_000)
+        cast = Cast(log, hub=own_hub(log, None, Door()), agents=[Counter(tmp_path / "effects")])
+        async with hosting(cast) as address:
+            for thread in ("t0", "t1"):
+                await begin(cast, ledger, thread, 2, 60, 0.02)
+            async with watching(ledger, http, lambda: address):
+                await asyncio.sleep(0.5)
+                line.swallowing = True
+                await asyncio.sleep(1)
+                line.swallow_no_more()
+                for thread in ledger.threads:
+                    await over(log, thread)
+            await settle(ledger, log, tmp_path / "effects")
+
+
+def port_of(url: str) -> int:
+    port = urlsplit(url).port
+    assert port is not None
+    return port
