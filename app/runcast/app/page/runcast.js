@@ -19,7 +19,7 @@ export function initial(thread) {
     thread,
     status: null,
     run: null,
-    runs: {}, // run id -> { id, status, started, ended, attempt, usage, error }
+    runs: Object.create(null), // no run's id is a name of Object.prototype; run id -> { id, status, started, ended, attempt, usage, error }
     items: [], // the timeline: steps, texts, tools, subagents, questions, notes, in order of appearance
     interrupts: [],
     state: null,
@@ -37,7 +37,7 @@ export function apply(view, envelope) {
   view.count += 1;
   view.envelopes.push(envelope);
   if (view.envelopes.length > KEPT) view.envelopes.splice(0, view.envelopes.length - KEPT);
-  const handler = HANDLERS[envelope.type];
+  const handler = Object.hasOwn(HANDLERS, envelope.type) ? HANDLERS[envelope.type] : null;
   if (handler) handler(view, envelope, envelope.payload);
   return view;
 }
@@ -177,7 +177,7 @@ export function patched(document, operations) {
 
 function patchOne(root, { op, path, from, value }) {
   const at = (pointer) => pointer.split("/").slice(1).map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
-  const read = (pointer) => at(pointer).reduce((node, token) => node[token], root);
+  const read = (pointer) => at(pointer).reduce(child, root);
   if (op === "move" || op === "copy") {
     value = structuredClone(read(from));
     if (op === "move") root = patchOne(root, { op: "remove", path: from });
@@ -186,16 +186,23 @@ function patchOne(root, { op, path, from, value }) {
   const tokens = at(path);
   if (tokens.length === 0) return op === "remove" ? null : value;
   const last = tokens.pop();
-  const parent = tokens.reduce((node, token) => node[token], root);
+  const parent = tokens.reduce(child, root);
   if (op === "test") return root;
   if (Array.isArray(parent)) {
     const index = last === "-" ? parent.length : Number(last);
+    if (!Number.isInteger(index)) throw new Error("no index");
     if (op === "add") parent.splice(index, 0, value);
     else if (op === "remove") parent.splice(index, 1);
     else parent[index] = value;
   } else if (op === "remove") delete parent[last];
-  else parent[last] = value;
+  else Object.defineProperty(parent, last, { value, writable: true, enumerable: true, configurable: true }); // also "__proto__"
   return root;
+}
+
+/** What stands under a name in a document itself: paths come from agents, and prototypes are nobody's document. */
+function child(node, token) {
+  if (!Object.hasOwn(node, token)) throw new Error("nothing is there");
+  return node[token];
 }
 
 /**
