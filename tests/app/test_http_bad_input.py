@@ -26,7 +26,7 @@ from runcast.app import (
     WrongMedia,
     WrongMethod,
 )
-from runcast.app.routes import ROUTES
+from runcast.app.table import ROUTES
 from tests.app.agents import asker, parrot, tooled
 from tests.app.serving import run_input
 
@@ -61,7 +61,7 @@ BODIES: list[bytes] = [
 ]  # fmt: skip
 KINDS = ["application/json", "application/json; charset=utf-16", "text/plain", "multipart/form-data", "é", ""]
 METHODS = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE"]
-OWN = {400, 403, 404, 405, 409, 410, 413, 415, 429}
+OWN = {400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 429}
 
 
 class Asking:
@@ -125,7 +125,7 @@ async def hosts() -> AsyncIterator[list[Asking]]:
 def paths(pick: random.Random) -> list[str]:
     """Every route, with ids of every kind in its place."""
     made = []
-    for _, pattern, _ in ROUTES:
+    for pattern in (route.pattern for route in ROUTES):
         for each in IDS if None in pattern else [""]:
             other = pick.choice(IDS)
             names = iter([each, other])
@@ -157,13 +157,11 @@ async def test_no_path_or_query_hurts(hosts: list[Asking]) -> None:
 
 async def test_no_body_hurts(hosts: list[Asking]) -> None:
     for n, host in enumerate(hosts):
-        for method, pattern, _ in ROUTES:
-            if method != "POST":
+        for route in ROUTES:
+            if route.method != "POST":
                 continue
-            segments = [
-                "parrot" if pattern[0] == "agents" else "t1" if each is None else each for each in pattern[1:]
-            ]
-            path = "/" + "/".join([*(pattern[:1] or ("",)), *segments])  # type: ignore[list-item]  # the first is a word
+            first = "parrot" if route.name == "run_agent" else "t1"
+            method, path = "POST", "/" + "/".join(first if each is None else each for each in route.pattern)
             for body in BODIES:
                 asked = (method, path, "", body)
                 check(*await host.ask(*asked), (method, path, body[:80]), foreign=n == 1)

@@ -18,6 +18,7 @@ from runcast.app.errors import (
 )
 from runcast.app.http import App
 from runcast.app.run import Cadence, Run, RunResult
+from runcast.app.tokens import watch_token
 
 __all__ = [
     "App",
@@ -39,4 +40,5 @@ __all__ = [
     "WrongMedia",
     "WrongMethod",
     "as_adapter",
+    "watch_token",
 ]

@@ -27,6 +27,7 @@ from runcast.app.follow import Followers
 from runcast.app.run import Cadence, Run
 from runcast.app.tenants import ForTenant
 from runcast.app.threads import Threads
+from runcast.app.tokens import secret_of
 from runcast.broadcast import BroadcastConfig, Broadcaster, Hub, LogHistory, open_publisher
 from runcast.slim import (
     AgentState,
@@ -105,17 +106,19 @@ class Cast:
         config: BroadcastConfig | None = None,
         slim: SlimConfig | None = None,
         hub: Hub | None = None,
+        secret: str | None = None,
         **settings: Any,
     ) -> Self:
         """A cast over a store's URL, with a hub of its own and redaction on.
 
-        `broadcast` is a publisher's URL (`reverb://…`, `redis://…`); other settings are `Cast`'s.
+        `broadcast` is a publisher's URL (`reverb://…`, `redis://…`). `secret` is what the hub signs with: nodes that
+        have it in common take each other's tokens; without one each makes its own. Other settings are `Cast`'s.
         """
         redactor = Redactor() if redact else None
         log = RunLog(open_store(url), redactor=redactor, patience_ms=PATIENCE_MS)
         door: Door = settings.setdefault("door", Door())
         if hub is None:
-            hub = own_hub(log, config, door)
+            hub = own_hub(log, config, door, secret)
         sender = None if broadcast is None else Broadcaster(open_publisher(broadcast), config=config)
         return cls(log, sender, hub, slim, config=config, redactor=redactor, **settings)
 
@@ -131,7 +134,8 @@ class Cast:
                 "give each tenant a Cast of its own to broadcast elsewhere"
             )
         log = self.log.for_tenant(name)
-        hub = None if self.hub is None else own_hub(log, self._config, self.door)
+        own = "" if self.hub is None else secret_of(self.hub.secret, name)
+        hub = None if self.hub is None else own_hub(log, self._config, self.door, own)
         view = Cast(
             log,
             None,
@@ -469,13 +473,13 @@ def _to_hub(hub: Hub | None, config: BroadcastConfig | None) -> Broadcaster | No
     return None if hub is None else Broadcaster(hub, config=config, prefix=hub.prefix)
 
 
-def own_hub(log: RunLog, config: BroadcastConfig | None, door: Door) -> Hub:
+def own_hub(log: RunLog, config: BroadcastConfig | None, door: Door, secret: str | None = None) -> Hub:
     """A hub that asks the same door as HTTP does."""
     history = LogHistory(log, config=config)
     return Hub(
         "runcast",
         "runcast",
-        secrets.token_hex(16),
+        secret or secrets.token_hex(32),
         authorize=door.allows,
         identify=door.who,
         history=history,

@@ -106,4 +106,5 @@ def build(settings: Settings, agents: list[Any]) -> Cast:
         config=config,
         agents=agents,
         max_runs=settings.max_runs,
+        secret=settings.secret,
     )

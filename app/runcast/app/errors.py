@@ -15,7 +15,7 @@ AppError
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterable
 
 
 class AppError(Exception):
@@ -23,7 +23,11 @@ class AppError(Exception):
 
     status = 500
     title = "Something went wrong"
-    headers: ClassVar[dict[str, str]] = {}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What else HTTP says of it."""
+        return {}
 
 
 class Busy(AppError):
@@ -38,7 +42,11 @@ class Full(AppError):
 
     status = 429
     title = "Too many runs"
-    headers: ClassVar[dict[str, str]] = {"retry-after": "1"}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """When to come back."""
+        return {"retry-after": "1"}
 
 
 class Closing(AppError):
@@ -46,7 +54,11 @@ class Closing(AppError):
 
     status = 503
     title = "Shutting down"
-    headers: ClassVar[dict[str, str]] = {"retry-after": "2"}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """When to come back."""
+        return {"retry-after": "2"}
 
 
 class NotFound(AppError):
@@ -89,6 +101,15 @@ class WrongMethod(AppError):
 
     status = 405
     title = "Ask otherwise"
+
+    def __init__(self, sentence: str, *, allow: Iterable[str] = ()) -> None:
+        super().__init__(sentence)
+        self.allow = tuple(allow)  # methods
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """How it can be asked."""
+        return {"allow": ", ".join(self.allow)}
 
 
 class Gone(AppError):

@@ -5,20 +5,24 @@
 
 Mount it anywhere, or give it to an ASGI server by itself. Without `authorize` it serves this machine's own users
 alone. `authorize` is asked with an empty thread id for what belongs to no thread: the agents, the numbers.
-Knows ASGI and who may come in; the routes know the rest.
+Knows ASGI and who may come in; `table.py` knows what is asked where.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
 from runcast.app.auth import Authorize, Identify, TenantOf, own_origin
 from runcast.app.cast import Cast
 from runcast.app.errors import NotAllowed, NotFound, WrongMethod
+from runcast.app.openapi import Route
 from runcast.app.problems import problem
-from runcast.app.routes import Here, Reply, find
+from runcast.app.routes import Here, Reply
+from runcast.app.table import find
+from runcast.app.tokens import watched
 from runcast.app.web import Answer, Asked, Receive, Scope, Send, headers_of, path_of, query_of
 from runcast.broadcast.hub.asgi import HubApp
 
@@ -35,7 +39,7 @@ POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'"
 )
-HUB_PATHS = ("app", "apps", "broadcasting", "ws", "up")
+ASKS_FOR = re.compile(r"[-\w]+(?:, ?[-\w]+){0,50}", re.ASCII)  # names of headers
 
 
 class App:
@@ -94,16 +98,30 @@ class App:
     # --------------------------------------------------------------- sockets
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = headers_of(scope)
+        token = None
         try:
-            _, cast = await self._enter(scope, headers)
-            hub = self._hub(cast)
+            headers, path = headers_of(scope), path_of(scope)
+            self._admit(scope, headers)
+            token = query_of(scope).get("token") if path == ("ws",) else None
+            hub = self._hub(await self._for_socket(token, headers))
         except Exception as error:  # noqa: BLE001  a refused socket has no body to say it in
             problem(error)
             await receive()
+            if token:  # a page is told why a socket was closed, but not why a handshake failed
+                await send({"type": "websocket.accept"})
             await send({"type": "websocket.close", "code": 4009, "reason": "not allowed"})
             return
-        await hub(scope, receive, send)
+        await hub(_bare(scope, path), receive, send)
+
+    async def _for_socket(self, token: str | None, headers: Mapping[str, str]) -> Cast:
+        """Whose hub a socket is for: its token's, else that of whoever its headers tell of. The hub asks the rest."""
+        if not token:
+            return (await self._enter(headers))[1]
+        await self.cast.opened()
+        found = watched(self.cast, token)
+        if found is None:
+            raise NotAllowed("this token is not good, or not any more; ask for another")
+        return found[0]
 
     def _hub(self, cast: Cast) -> HubApp:
         if cast.hub is None:
@@ -117,43 +135,61 @@ class App:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         asked = Asked(scope["method"], (), {}, {}, receive, self._max_body)
         try:
-            headers = headers_of(scope)
-            path = path_of(scope)
-            asked = Asked(scope["method"], path, query_of(scope), headers, receive, self._max_body)
-            user, cast = await self._enter(scope, headers)
-            if path and path[0] in HUB_PATHS:
-                await self._hub(cast)(scope, receive, send)
-                return
-            reply = await self._reply(Here(asked, cast, user, self._keepalive))
+            headers, path = headers_of(scope), path_of(scope)
+            root = str(scope.get("root_path", ""))
+            asked = Asked(scope["method"], path, query_of(scope), headers, receive, self._max_body, root)
+            self._admit(scope, headers)
+            reply = self._shown(scope, asked)
+            if reply is None:
+                route, told = _route(asked)
+                here = await self._here(route, asked, told)
+                if route.handler is None:
+                    await self._hub(here.cast)(_bare(scope, path), receive, send)
+                    return
+                reply = await route.handler(here, *told)
         except Exception as error:  # noqa: BLE001  one bad request must not end the server
             reply = problem(error)
         await reply.send(asked, send)
 
-    async def _enter(self, scope: Scope, headers: Mapping[str, str]) -> tuple[Any, Cast]:
-        """Who comes in, and the host as they see it. Raises when they may not."""
-        door = self.cast.door
-        door.admit(str((scope.get("client") or ("",))[0]), headers)
-        user = await door.who(headers)
-        await self.cast.opened()
-        return user, self.cast.for_tenant(door.tenant(user))
+    def _admit(self, scope: Scope, headers: Mapping[str, str]) -> None:
+        self.cast.door.admit(str((scope.get("client") or ("",))[0]), headers)
 
-    async def _reply(self, here: Here) -> Reply:
-        asked = here.asked
-        if asked.method == "OPTIONS":
-            return Answer(b"", 204, headers={"access-control-max-age": "600"})
-        if asked.method in ("GET", "HEAD") and self._page and len(asked.path) <= 1:
-            shown = _page("".join(asked.path))
-            if shown is not None:
-                return shown
-        found = find(asked.path)
-        if not found:
-            raise NotFound("nothing is here")
-        handler = found.get("GET" if asked.method == "HEAD" else asked.method)
-        if handler is None:
-            raise WrongMethod(f"ask with {' or '.join(found)}")
-        if asked.method == "POST" and not own_origin(asked.headers, self._cors):
+    def _shown(self, scope: Scope, asked: Asked) -> Reply | None:
+        """What is told to whoever reaches this host, and is the same for all: the page, and how a path can be asked."""
+        found, _ = find(asked.path)
+        name = "/".join(asked.path)
+        page = self._page and name in PAGE
+        if asked.method == "OPTIONS" and (page or found):
+            allowed = _methods([*found, *(("GET",) if page else ())])
+            return Answer(b"", 204, headers={"allow": ", ".join(allowed), "access-control-max-age": "600"})
+        if not page or asked.method not in ("GET", "HEAD"):
+            return None
+        if not asked.path and asked.root:  # its links are relative, and start behind a slash
+            return Answer(b"", 307, headers={"location": f"{asked.root.rpartition('/')[2]}/"})
+        return _file(name)
+
+    async def _here(self, route: Route, asked: Asked, told: Sequence[str]) -> Here:
+        """The request, as one that may be answered. Raises when it may not."""
+        if asked.method == "POST" and route.handler and not own_origin(asked.headers, self._cors):
             raise NotAllowed("pages of other origins may not do this; name them in `cors`")
-        return await handler[0](here, *handler[1])
+        token = asked.query.get("token") if route.by_token else None
+        if token is not None:
+            await self.cast.opened()
+            found = watched(self.cast, token)
+            if found is None:
+                raise NotAllowed("this token is not good, or not any more; ask for another")
+            return Here(asked, found[0], None, self._keepalive, watched=found[1])
+        if route.who == "anybody":
+            await self.cast.opened()
+            return Here(asked, self.cast, None, self._keepalive)
+        user, cast = await self._enter(asked.headers)
+        return Here(asked, cast, user, self._keepalive)
+
+    async def _enter(self, headers: Mapping[str, str]) -> tuple[Any, Cast]:
+        """Who asks, and the host as they see it. Raises when they belong to none of its tenants."""
+        user = await self.cast.door.who(headers)
+        await self.cast.opened()
+        return user, self.cast.for_tenant(self.cast.door.tenant(user))
 
     def _allowing(self, scope: Scope, send: Send) -> Send:
         """`send`, with what a browser wants to hear before it lets another origin's page read the answer."""
@@ -161,11 +197,14 @@ class App:
         if not origin or not (origin in self._cors or "*" in self._cors):
             return send
         named = origin in self._cors
+        wanted = headers_of(scope).get("access-control-request-headers", "")
         said = {
             "access-control-allow-origin": origin if named else "*",
-            "access-control-allow-methods": "GET, POST",
-            "access-control-allow-headers": "authorization, content-type, last-event-id",
-            "vary": "origin",
+            "access-control-allow-methods": "GET, HEAD, POST",
+            "access-control-allow-headers": wanted
+            if ASKS_FOR.fullmatch(wanted)
+            else "authorization, content-type",
+            "vary": "origin, access-control-request-headers",
             **({"access-control-allow-credentials": "true"} if named else {}),
         }
         pairs = [(name.encode(), value.encode("latin-1")) for name, value in said.items()]
@@ -178,10 +217,28 @@ class App:
         return allowing
 
 
-def _page(name: str) -> Answer | None:
+def _route(asked: Asked) -> tuple[Route, list[str]]:
+    """The row of the table that is asked for, and the segments that its handler is told."""
+    found, told = find(asked.path)
+    if not found:
+        raise NotFound("nothing is here")
+    route = found.get("GET" if asked.method == "HEAD" else asked.method)
+    if route is None:
+        raise WrongMethod(f"ask with {' or '.join(found)}", allow=_methods(found))
+    return route, told
+
+
+def _methods(known: Collection[str]) -> list[str]:
+    return sorted({*known, "OPTIONS", *(("HEAD",) if "GET" in known else ())})
+
+
+def _bare(scope: Scope, path: Sequence[str]) -> Scope:
+    """The request as the hub sees it, which is mounted nowhere."""
+    return {**scope, "path": f"/{'/'.join(path)}", "root_path": ""}
+
+
+def _file(name: str) -> Answer:
     """A file of the page, read from the wheel."""
-    if name not in PAGE:
-        return None
     file, kind = PAGE[name]
     headers = {
         "content-security-policy": POLICY,

@@ -1,4 +1,4 @@
-"""What can be asked over HTTP, one function a route; the table at the end says where each is found.
+"""What is done when something is asked over HTTP, one function a route; `table.py` says where each is found.
 
 A route gets a request that may be answered: who asks is known, and so is whose tenant. Knows `Cast` and what it
 tells; does not know sockets, the page or how an answer travels.
@@ -6,7 +6,7 @@ tells; does not know sockets, the page or how an answer travels.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +16,26 @@ from runcast.app.cast import Cast
 from runcast.app.errors import BadRequest, Closing, Gone, NotAllowed, NotFound
 from runcast.app.metrics import numbers
 from runcast.app.run import Run
+from runcast.app.shapes import (
+    LONGEST_MESSAGE,
+    AgentList,
+    EnvelopePage,
+    Health,
+    RunList,
+    RunRow,
+    Started,
+    ThreadList,
+    ThreadRow,
+    Token,
+    ToolResult,
+)
 from runcast.app.sse import live, of_run, position
+from runcast.app.tokens import LIFETIME, watch_token
 from runcast.app.web import Answer, Asked, EventStream, identifier
 from runcast.broadcast import Position
 from runcast.broadcast.plain import dumps
 from runcast.slim import RunInfo, UnknownThread, decode_input, encode
 
-LONGEST_MESSAGE = 200_000  # characters of a message that is said by the page's form
 MOST = 1_000  # envelopes, events or threads in one answer
 
 
@@ -34,10 +47,15 @@ class Here:
     cast: Cast
     user: Any
     keepalive: float
+    watched: str | None = None  # the only thread there is for whoever came with a watcher's token
 
     async def may(self, thread_id: str) -> str:
         """The thread's id, if this user may see and do everything in it."""
         identifier("a thread id", thread_id)
+        if self.watched is not None:
+            if thread_id != self.watched:
+                raise NotAllowed("this token is for another thread")
+            return thread_id
         if not await self.cast.door.allows(self.user, thread_id):
             raise NotAllowed("this thread is not yours")
         return thread_id
@@ -49,7 +67,6 @@ class Here:
 
 
 Reply = Answer | EventStream
-Handler = Callable[..., Awaitable[Reply]]
 
 # ------------------------------------------------------------------- reading
 
@@ -58,9 +75,10 @@ async def agents(here: Here) -> Reply:
     """The agents there are, and what each can do."""
     await here.may_look()
     known = here.cast.agents.values()
-    return Answer(
-        {"agents": [{"name": each.name, "capabilities": _plain(each.capabilities())} for each in known]}
-    )
+    told: AgentList = {
+        "agents": [{"name": each.name, "capabilities": _plain(each.capabilities())} for each in known]
+    }
+    return Answer(told)
 
 
 async def capabilities(here: Here, name: str) -> Reply:
@@ -76,7 +94,7 @@ async def threads(here: Here) -> Reply:
         limit=asked.number("limit", 100, most=MOST) or 1, after=asked.query.get("after", "")
     )
     seen = [each for each in found if await here.cast.door.allows(here.user, each.thread_id)]
-    told = [
+    rows: list[ThreadRow] = [
         {
             "thread_id": each.thread_id,
             "last_seq": each.last_seq,
@@ -86,7 +104,8 @@ async def threads(here: Here) -> Reply:
         }
         for each in seen
     ]
-    return Answer({"threads": told, "next": found[-1].thread_id if found else None})
+    told: ThreadList = {"threads": rows, "next": found[-1].thread_id if found else None}
+    return Answer(told)
 
 
 async def envelopes(here: Here, thread_id: str) -> Reply:
@@ -95,15 +114,15 @@ async def envelopes(here: Here, thread_id: str) -> Reply:
     found = await here.cast.history.read(
         thread_id, _position(here.asked), most=here.asked.number("limit", 500, most=MOST) or 1
     )
-    return Answer(
-        {
-            "recovered": found.recovered,
-            "epoch": found.epoch,
-            "head": found.head,
-            "envelopes": [each.to_dict() for each in found.envelopes],
-            "more": found.more,
-        }
-    )
+    rows: Any = [each.to_dict() for each in found.envelopes]
+    told: EnvelopePage = {
+        "recovered": found.recovered,
+        "epoch": found.epoch,
+        "head": found.head,
+        "envelopes": rows,
+        "more": found.more,
+    }
+    return Answer(told)
 
 
 async def events(here: Here, thread_id: str) -> Reply:
@@ -140,14 +159,16 @@ async def runs(here: Here, thread_id: str) -> Reply:
     """The thread's runs, a tree by `parent`, and what the thread weighs."""
     await here.may(thread_id)
     found = await here.cast.log.runs(thread_id)
-    size = await here.cast.threads.size(thread_id)
-    return Answer({"runs": [run_row(each) for each in found], "size": size})
+    size: Any = await here.cast.threads.size(thread_id)
+    told: RunList = {"runs": [run_row(each) for each in found], "size": size}
+    return Answer(told)
 
 
 async def tool_result(here: Here, thread_id: str, call_id: str) -> Reply:
     """All that a tool answered."""
     await here.may(thread_id)
-    return Answer({"content": await here.cast.threads.tool_result(thread_id, call_id)})
+    told: ToolResult = {"content": await here.cast.threads.tool_result(thread_id, call_id)}
+    return Answer(told)
 
 
 # --------------------------------------------------------------------- doing
@@ -157,11 +178,8 @@ async def say(here: Here, thread_id: str | None = None) -> Reply:
     """Start a run with one more message; without a thread, in a new one."""
     given = await here.asked.json()
     thread_id = await here.may(here.cast.fresh_id() if thread_id is None else thread_id)
-    message = given.get("message")
-    if not isinstance(message, str) or not 0 < len(message) <= LONGEST_MESSAGE:
-        raise BadRequest(f"message must be 1 to {LONGEST_MESSAGE} characters")
     agent, from_run = _optional(given, "agent"), _optional(given, "from_run")
-    run = await here.cast.say(thread_id, message, agent=agent, from_run=from_run)
+    run = await here.cast.say(thread_id, _message(given), agent=agent, from_run=from_run)
     return _started(run)
 
 
@@ -169,10 +187,8 @@ async def branch(here: Here, thread_id: str) -> Reply:
     """As `say`, behind an earlier run that has to be named."""
     given = await here.asked.json()
     await here.may(thread_id)
-    message, from_run = given.get("message"), identifier("from_run", given.get("from_run"))
-    if not isinstance(message, str) or not 0 < len(message) <= LONGEST_MESSAGE:
-        raise BadRequest(f"message must be 1 to {LONGEST_MESSAGE} characters")
-    run = await here.cast.say(thread_id, message, agent=_optional(given, "agent"), from_run=from_run)
+    agent, from_run = _optional(given, "agent"), identifier("from_run", given.get("from_run"))
+    run = await here.cast.say(thread_id, _message(given), agent=agent, from_run=from_run)
     return _started(run)
 
 
@@ -188,12 +204,14 @@ async def resume(here: Here, thread_id: str) -> Reply:
 
 async def stop(here: Here, run_id: str) -> Reply:
     """End a run that is active here: at the next border, or at once when `hard`."""
-    given = await here.asked.json()
+    hard = (await here.asked.json()).get("hard", False)
+    if not isinstance(hard, bool):
+        raise BadRequest("hard must be true or false")
     run = here.cast.run(run_id)
     if not await here.cast.door.allows(here.user, run.thread_id):
         raise NotFound(f"no run {run_id!r} is active here")
-    await run.stop(hard=given.get("hard") is True)
-    return Answer({"thread_id": run.thread_id, "run_id": run_id}, 202)
+    await run.stop(hard=hard)
+    return _started(run)
 
 
 async def run_agent(here: Here, name: str | None = None) -> Reply:
@@ -211,6 +229,17 @@ async def run_agent(here: Here, name: str | None = None) -> Reply:
     return EventStream(of_run(run, here.cast.log), here.keepalive)
 
 
+async def token(here: Here) -> Reply:
+    """A token for a socket that cannot say who opens it: a minute's leave to watch one thread."""
+    thread_id = await here.may(identifier("thread_id", (await here.asked.json()).get("thread_id")))
+    told: Token = {
+        "thread_id": thread_id,
+        "token": watch_token(here.cast, thread_id),
+        "expires_in": LIFETIME,
+    }
+    return Answer(told, headers={"cache-control": "no-store"})
+
+
 # ---------------------------------------------------------------------- host
 
 
@@ -218,7 +247,8 @@ async def health(here: Here) -> Reply:
     """Whether this host takes runs."""
     if here.cast.closing:
         raise Closing("this host is shutting down")
-    return Answer({"status": "ok", "runs": len(here.cast.active)})
+    told: Health = {"status": "ok", "runs": len(here.cast.active)}
+    return Answer(told)
 
 
 async def metrics(here: Here) -> Reply:
@@ -227,41 +257,7 @@ async def metrics(here: Here) -> Reply:
     return Answer(numbers(here.cast.stats()).encode(), kind="text/plain; version=0.0.4; charset=utf-8")
 
 
-# A None stands for a segment that the route is told.
-ROUTES: tuple[tuple[str, tuple[str | None, ...], Handler], ...] = (
-    ("GET", ("agents",), agents),
-    ("GET", ("agents", None, "capabilities"), capabilities),
-    ("POST", ("agents", None), run_agent),
-    ("POST", ("",), run_agent),
-    ("POST", (), run_agent),
-    ("GET", ("threads",), threads),
-    ("GET", ("threads", None, "envelopes"), envelopes),
-    ("GET", ("threads", None, "events"), events),
-    ("GET", ("threads", None, "snapshot"), snapshot),
-    ("GET", ("threads", None, "runs"), runs),
-    ("GET", ("threads", None, "tools", None, "result"), tool_result),
-    ("POST", ("threads", None, "runs"), say),
-    ("POST", ("threads", None, "resume"), resume),
-    ("POST", ("threads", None, "branch"), branch),
-    ("POST", ("runs",), say),
-    ("POST", ("runs", None, "stop"), stop),
-    ("GET", ("health",), health),
-    ("GET", ("metrics",), metrics),
-)
-
-
-def find(path: tuple[str, ...]) -> dict[str, tuple[Handler, list[str]]]:
-    """What is at a path, by method, with the segments it is told."""
-    found: dict[str, tuple[Handler, list[str]]] = {}
-    for method, pattern, handler in ROUTES:
-        if len(pattern) == len(path) and all(
-            want in (None, has) for want, has in zip(pattern, path, strict=True)
-        ):
-            found[method] = handler, [has for want, has in zip(pattern, path, strict=True) if want is None]
-    return found
-
-
-def run_row(run: RunInfo) -> dict[str, Any]:
+def run_row(run: RunInfo) -> RunRow:
     """A run as JSON."""
     return {
         "run_id": run.run_id,
@@ -294,13 +290,21 @@ def _check_ids(given: RunAgentInput) -> None:
         identifier("parentRunId", given.parent_run_id)
 
 
+def _message(given: Mapping[str, Any]) -> str:
+    message = given.get("message")
+    if not isinstance(message, str) or not 0 < len(message) <= LONGEST_MESSAGE:
+        raise BadRequest(f"message must be 1 to {LONGEST_MESSAGE} characters")
+    return message
+
+
 def _optional(given: Mapping[str, Any], name: str) -> str | None:
     value = given.get(name)
     return None if value is None else identifier(name, value)
 
 
 def _started(run: Run) -> Answer:
-    return Answer({"thread_id": run.thread_id, "run_id": run.run_id}, 202)
+    told: Started = {"thread_id": run.thread_id, "run_id": run.run_id}
+    return Answer(told, 202)
 
 
 def _names(cast: Cast) -> str:

@@ -24,6 +24,7 @@ class Settings(BaseSettings):
     port: int = Field(default=8000, ge=0, le=65_535)  # 0 takes any that is free
     broadcast: str | None = None  # a publisher besides the hub: reverb://…, redis://…
     preset: Literal["minimal", "standard", "debug"] = "standard"  # how much watchers are told
+    secret: str | None = None  # what the hub signs with; nodes that have it in common take each other's tokens
     authorize: str | None = None  # module:function, asked (user, thread id)
     identify: str | None = None  # module:function, asked (headers)
     tenant: str | None = None  # module:function, asked (user)

@@ -6,7 +6,7 @@ Knows paths, bodies and streams; does not know threads or runs.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -15,13 +15,13 @@ from urllib.parse import parse_qsl, unquote
 import orjson
 
 from runcast.app.errors import BadRequest, TooLarge, WrongMedia
+from runcast.app.shapes import LONGEST_ID
 from runcast.broadcast.plain import dumps
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-LONGEST_ID = 512
 LARGEST = 2**53 - 1
 
 
@@ -35,6 +35,7 @@ class Asked:
     headers: Mapping[str, str]  # lower case
     receive: Receive
     max_body: int
+    root: str = ""  # where this is mounted
 
     async def body(self) -> bytes:
         """All of it. JSON alone is taken: a page elsewhere cannot send that without being asked for its origin."""
@@ -88,8 +89,10 @@ class Answer:
     async def send(self, asked: Asked, send: Send) -> None:
         """Say it."""
         body = self.content if isinstance(self.content, bytes) else dumps(self.content)
-        headers = {"content-type": self.kind, "content-length": str(len(body)), **self.headers}
-        await _start(send, self.status, headers)
+        described = (
+            {} if self.status == 204 else {"content-type": self.kind, "content-length": str(len(body))}
+        )
+        await _start(send, self.status, {"cache-control": "no-store", **described, **self.headers})
         await send({"type": "http.response.body", "body": b"" if asked.method == "HEAD" else body})
 
 
@@ -157,16 +160,31 @@ def headers_of(scope: Scope) -> dict[str, str]:
 
 def path_of(scope: Scope) -> tuple[str, ...]:
     """The segments below the mount point, each decoded by itself, so that an id may hold a slash."""
-    root = str(scope.get("root_path", "")).rstrip("/")
     raw: bytes | None = scope.get("raw_path")
     if raw is None:
-        path = str(scope["path"])
-        return tuple((path.removeprefix(root) if root else path).split("/")[1:])
-    segments = raw.partition(b"?")[0].split(b"/")[1 + root.count("/") :]
+        segments = str(scope["path"]).split("/")[1:]
+        return tuple(segments[_mounted(scope, segments) :])
     try:
-        return tuple(unquote(segment.decode("ascii"), errors="strict") for segment in segments)
+        decoded = [
+            unquote(each.decode("ascii"), errors="strict") for each in raw.partition(b"?")[0].split(b"/")[1:]
+        ]
     except UnicodeDecodeError:
         raise BadRequest("the path is not UTF-8") from None
+    return tuple(decoded[_mounted(scope, decoded) :])
+
+
+def _mounted(scope: Scope, segments: Sequence[str]) -> int:
+    """How many segments belong to the mount point.
+
+    Servers and frameworks put `root_path` before the path. Behind a proxy that strips its own part of it, the path
+    begins with the rest only.
+    """
+    root = [each for each in str(scope.get("root_path", "")).split("/") if each]
+    for skipped in range(len(root)):
+        rest = root[skipped:]
+        if list(segments[: len(rest)]) == rest:
+            return len(rest)
+    return 0
 
 
 def query_of(scope: Scope) -> dict[str, str]:

@@ -73,11 +73,17 @@ export interface Link {
   error?: "refused" | "unreachable" | null;
 }
 
+export type HeaderRecord = Record<string, string>;
+
 export interface Watching {
   base?: string;
   thread: string;
-  token?: string;
-  headers?: Record<string, string>;
+  /** For the HTTP requests; asked each time when it is a function. Sockets are opened with a token fetched by them. */
+  headers?: HeaderRecord | (() => HeaderRecord | Promise<HeaderRecord>);
+  /** Instead of headers: a token that your own server fetched, or a function that gives a fresh one each time. */
+  token?: string | (() => string | Promise<string>);
+  /** As in fetch: "include" sends cookies to another origin. */
+  credentials?: RequestCredentials;
   onChange(view: View, link: Link): void;
 }
 
@@ -95,7 +101,7 @@ export function channelFor(thread: string): string;
 /** For Laravel Echo and pusher-js: sends the position along, so that the hub replays what was missed. */
 export function authorizer(options: {
   endpoint?: string;
-  headers?: Record<string, string>;
+  headers?: HeaderRecord | (() => HeaderRecord | Promise<HeaderRecord>);
   positions?: Map<string, Reader>;
 }): (
   asked: { socketId: string; channelName: string },

@@ -208,13 +208,15 @@ function child(node, token) {
 /**
  * Watch a thread until the returned function is called.
  *
- *   base      where runcast is mounted ("/" or "https://host/agents/")
- *   thread    the thread's id
- *   token     what the host issued for plain sockets, if it issues any
- *   headers   for the HTTP requests (Authorization, …)
- *   onChange  (view, link) => void; link is { state: "live" | "recovering" | "connecting", behind, last }
+ *   base         where runcast is mounted ("/" or "https://host/agents/")
+ *   thread       the thread's id
+ *   headers      for the HTTP requests (Authorization, …), or a function that gives them, each time anew. A browser's
+ *                WebSocket sends none, so each socket is opened with a token that was fetched with them
+ *   token        instead of headers: a token that your own server fetched, or a function that gives a fresh one
+ *   credentials  as in fetch: "include" sends cookies to another origin
+ *   onChange     (view, link) => void; link is { state: "live" | "recovering" | "connecting", behind, last }
  */
-export function watch({ base = "/", thread, token, headers = {}, onChange }) {
+export function watch({ base = "/", thread, token, headers, credentials, onChange }) {
   let reader = new Reader();
   let view = initial(thread);
   let socket = null;
@@ -226,6 +228,7 @@ export function watch({ base = "/", thread, token, headers = {}, onChange }) {
   let timer = null;
   const link = { state: "connecting", behind: 0, last: 0, epoch: null };
   const root = new URL(base, globalThis.location?.href ?? "http://localhost/");
+  if (!root.pathname.endsWith("/")) root.pathname += "/";
   const path = `threads/${encodeURIComponent(thread)}`;
 
   let painting = false;
@@ -240,10 +243,23 @@ export function watch({ base = "/", thread, token, headers = {}, onChange }) {
     globalThis.requestAnimationFrame && !globalThis.document?.hidden ? requestAnimationFrame(paint) : setTimeout(paint, 30);
   };
 
-  const get = async (url) => {
-    const response = await fetch(new URL(url, root), { headers, cache: "no-store" });
+  const ask = async (path, given) => {
+    const url = new URL(path, root);
+    const own = typeof headers === "function" ? await headers() : headers;
+    // Who has headers needs no token here; who has a token alone is let in by it.
+    if (!headers && token && !given) url.searchParams.set("token", await proof());
+    const response = await fetch(url, { ...given, headers: { ...own, ...given?.headers }, credentials, cache: "no-store" });
     if (!response.ok) throw Object.assign(new Error(`${response.status}`), { status: response.status });
     return response.json();
+  };
+  const get = (url) => ask(url);
+
+  /** What lets a socket in that cannot send headers; nothing where cookies will do. */
+  const proof = async () => {
+    if (token) return typeof token === "function" ? token() : token;
+    if (!headers) return null;
+    const body = JSON.stringify({ thread_id: thread });
+    return (await ask("broadcasting/token", { method: "POST", headers: { "Content-Type": "application/json" }, body })).token;
   };
 
   /** Everything after `last`, page by page, from the log. */
@@ -276,7 +292,7 @@ export function watch({ base = "/", thread, token, headers = {}, onChange }) {
       try {
         await fetchRest();
       } catch (error) {
-        link.error = error.status === 403 || error.status === 401 ? "refused" : "unreachable";
+        link.error = refused(error) ? "refused" : "unreachable";
         busy = null;
         if (link.error === "refused") return close();
         setTimeout(() => stopped || catchUp(), 1000);
@@ -321,13 +337,27 @@ export function watch({ base = "/", thread, token, headers = {}, onChange }) {
     }
   };
 
-  const open = () => {
+  const comeBack = () => {
+    timer = setTimeout(open, pause * (0.5 + Math.random() / 2));
+    pause = Math.min(pause * 2, 3000);
+  };
+
+  const open = async () => {
+    let ticket;
+    try {
+      ticket = await proof();
+    } catch (error) {
+      if (stopped) return;
+      link.error = refused(error) ? "refused" : "unreachable";
+      return link.error === "refused" ? close() : comeBack();
+    }
+    if (stopped) return;
     const url = new URL("ws", root);
     url.protocol = url.protocol.replace("http", "ws");
-    url.searchParams.set("channel", channelFor(thread));
+    url.searchParams.set("session", thread);
     if (reader.last !== null) url.searchParams.set("after", reader.last);
     if (reader.epoch !== null) url.searchParams.set("epoch", reader.epoch);
-    if (token) url.searchParams.set("token", token);
+    if (ticket) url.searchParams.set("token", ticket);
     socket = new WebSocket(url);
     socket.onmessage = ({ data }) => {
       const message = JSON.parse(data);
@@ -352,8 +382,7 @@ export function watch({ base = "/", thread, token, headers = {}, onChange }) {
         link.error = "refused";
         return close();
       }
-      timer = setTimeout(open, pause * (0.5 + Math.random() / 2));
-      pause = Math.min(pause * 2, 3000);
+      comeBack();
     };
   };
 
@@ -369,6 +398,8 @@ export function watch({ base = "/", thread, token, headers = {}, onChange }) {
   open();
   return close;
 }
+
+const refused = ({ status }) => status === 401 || status === 403;
 
 /** The channel of a thread, as the hub names it. */
 export function channelFor(thread) {
@@ -394,7 +425,8 @@ export function authorizer({ endpoint = "/broadcasting/auth", headers = {}, posi
       form.set("offset", String(reader.last ?? 0));
     }
     try {
-      const response = await fetch(endpoint, { method: "POST", headers, body: form });
+      const own = typeof headers === "function" ? await headers() : headers;
+      const response = await fetch(endpoint, { method: "POST", headers: own, body: form });
       if (!response.ok) throw new Error(`the auth endpoint answered ${response.status}`);
       callback(null, await response.json());
     } catch (error) {
