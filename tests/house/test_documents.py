@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from runcast.broadcast import open_publisher
 from tests.conftest import missing
 from tests.house.tree import ROOT, Source, kept
 
@@ -89,6 +90,15 @@ def test_the_figures_of_the_readme_are_those_of_the_demo(tmp_path: Path):
     )
     assert len(rows) == 3
     assert [row for row in rows if not re.search(rf"\b{row[0]} +{row[1]}\b", said)] == []
+
+
+def test_the_targets_that_the_readme_names_open():
+    urls = re.findall(r'broadcast="(\w[^"…]+)"', README.read_text(encoding="utf-8"))
+    assert {type(open_publisher(url)).__name__ for url in urls} == {
+        "CentrifugoPublisher",
+        "PusherPublisher",
+        "RedisPublisher",
+    }
 
 
 def holds(name: str, word: str) -> bool:
