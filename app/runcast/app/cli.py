@@ -1,7 +1,8 @@
 """The command line: `runcast demo`, `serve`, `attach`, and what one does with threads.
 
-Exit codes: 0 done, 1 it failed, 2 it was asked wrongly, 3 there is no such thing. `--json` prints one JSON value (or
-one a line) and nothing else. Knows words and tables; the work is done by its neighbours.
+Exit codes: 0 done, 1 it failed, 2 it was asked wrongly, 3 there is no such thing, 130 interrupted by Ctrl-C, 143 ended
+by SIGTERM. `--json` prints one JSON value (or one a line) and nothing else. Knows words and tables; the work is done by
+its neighbours.
 """
 
 from __future__ import annotations
@@ -25,27 +26,17 @@ from runcast.app.settings import Settings
 app = typer.Typer(
     name="runcast",
     help="Casts agent runs to the people who watch them.",
+    epilog="Exit codes: 0 done, 1 it failed, 2 asked wrongly, 3 no such thing, 130 Ctrl-C, 143 SIGTERM. "
+    "RUNCAST_URL and its kin set what is not said; --json is for programs.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(cli_run.serve)
-app.command()(cli_run.attach)
-for command in (
-    cli_threads.ls,
-    cli_threads.show,
-    cli_threads.replay,
-    cli_threads.tail,
-    cli_threads.export,
-    cli_threads.compact,
-    cli_threads.prune,
-):
-    app.command()(command)
-app.command("import")(cli_threads.import_)
+RUNS, THREADS, CARE = "Run and watch", "Read threads", "Look after the log"
 
 MARKS = {"ok": "[green]ok[/green]  ", "note": "[yellow]note[/yellow]", "bad": "[red]bad[/red] "}
 
 
-@app.command()
+@app.command(rich_help_panel=RUNS)
 @guarded
 def demo(
     adk: Annotated[bool, typer.Option(help="Google ADK instead of LangGraph.")] = False,
@@ -67,7 +58,17 @@ def demo(
         terminal.with_keys(kind, port=port, pace=pace or 0.04)
 
 
-@app.command()
+app.command(rich_help_panel=RUNS)(cli_run.attach)
+app.command(rich_help_panel=RUNS)(cli_run.serve)
+for command in (cli_threads.ls, cli_threads.show, cli_threads.replay, cli_threads.tail):
+    app.command(rich_help_panel=THREADS)(command)
+app.command(rich_help_panel=CARE)(cli_threads.export)
+app.command("import", rich_help_panel=CARE)(cli_threads.import_)
+app.command(rich_help_panel=CARE)(cli_threads.compact)
+app.command(rich_help_panel=CARE)(cli_threads.prune)
+
+
+@app.command(rich_help_panel=CARE)
 @guarded
 def doctor(
     agent: Annotated[str | None, typer.Argument(help="module:name of a graph or an ADK agent.")] = None,

@@ -1,15 +1,18 @@
-"""What all commands share: errors as sentences with an exit code, output as JSON.
+"""What all commands share: errors as sentences with an exit code, output as JSON, bars for work that takes time.
 
 Knows codes; does not know commands.
 """
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import json
+import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import orjson
@@ -40,6 +43,11 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
             raise _told(error, 3) from error
         except (BadRequest, ValueError) as error:
             raise _told(error, 2) from error
+        except (
+            BrokenPipeError
+        ):  # who reads has seen enough; what is still buffered must not complain at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
         except (AppError, SlimError, BroadcastError, AdapterError, ImportError, OSError) as error:
             raise _told(error, 1) from error
         except KeyboardInterrupt:
@@ -67,6 +75,39 @@ def line(value: bytes) -> None:
 def compactly(value: Any) -> bytes:
     """One JSON value on one line."""
     return orjson.dumps(value)
+
+
+@contextmanager
+def working(what: str, total: int | None = None) -> Generator[Callable[[], None]]:
+    """A bar on standard error while the block works, where that is a terminal; without a total it only moves.
+
+    What it gives is called after each of the total.
+    """
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
+
+
+def thread_ids(ctx: typer.Context, incomplete: str) -> list[str]:
+    """How a thread's id may go on, for a shell. Nothing where there is no log: asking must not make one."""
+    url = str(ctx.params.get("url") or Settings().url)
+    if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
+        return []
+
+    async def work() -> list[str]:
+        async with opened(url) as log:
+            return [each.thread_id for each in await log.threads(limit=1_000)]
+
+    try:
+        return [each for each in asyncio.run(work()) if each.startswith(incomplete)]
+    except Exception:  # noqa: BLE001  a shell that completes has no place for a complaint
+        return []
 
 
 @asynccontextmanager

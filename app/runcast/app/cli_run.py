@@ -18,6 +18,7 @@ from runcast.app.cast import Cast
 from runcast.app.cli_common import guarded
 from runcast.app.load import load, load_agent
 from runcast.app.settings import Settings
+from runcast.app.telemetry import RunIds
 from runcast.broadcast import BroadcastConfig
 
 Url = Annotated[str | None, typer.Option(help="The log's store, e.g. sqlite:///runs.db or postgresql://…")]
@@ -69,7 +70,7 @@ async def run(settings: Settings, agents: list[Any]) -> None:
     """Serve until a signal; then let runs end, and tell everybody."""
     from runcast.app.serve import address, listen, server
 
-    logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    log_to_stderr(settings.log_level)
     cast = build(settings, agents)
     options: dict[str, Any] = {
         name: load(target)
@@ -94,6 +95,14 @@ async def run(settings: Settings, agents: list[Any]) -> None:
     finally:
         mirror.cancel()
         await cast.aclose(grace=settings.grace)
+
+
+def log_to_stderr(level: str) -> None:
+    """Log lines say which thread and run they are of; agents' own lines do too."""
+    handler = logging.StreamHandler()
+    handler.addFilter(RunIds())
+    told = "%(levelname)s %(name)s [%(thread_id)s %(run_id)s]: %(message)s"
+    logging.basicConfig(level=level.upper(), format=told, handlers=[handler])
 
 
 def build(settings: Settings, agents: list[Any]) -> Cast:

@@ -16,26 +16,30 @@ from typing import Annotated, Any
 try:
     import typer
     from rich.console import Console
-    from rich.progress import track
     from rich.table import Table
 except ImportError as error:
     raise ImportError("for the command line, install runcast[cli]") from error
 
-from runcast.app.cli_common import compactly, finish, guarded, known, line, opened
+from runcast.app.cli_common import compactly, finish, guarded, known, line, opened, thread_ids, working
 from runcast.app.errors import BadRequest
 from runcast.app.routes import run_row
 from runcast.app.threads import Threads
-from runcast.slim import RunLog, SlimSerializer, encode, export_evidence, fold
+from runcast.slim import Entry, RunLog, SlimSerializer, encode, export_evidence, fold
 
 Url = Annotated[str | None, typer.Option(help="The log's store; RUNCAST_URL else.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON and nothing else.")]
-Thread = Annotated[str, typer.Argument(help="The thread's id.")]
+Thread = Annotated[str, typer.Argument(help="The thread's id.", autocompletion=thread_ids)]
+Limit = Annotated[int, typer.Option(help="How many at most.", min=1)]
+Speed = Annotated[float, typer.Option(help="2 is twice as fast, 0 waits for nothing.", min=0)]
+After = Annotated[int, typer.Option(help="Begin behind this place in the log.", min=0)]
+UntilEnd = Annotated[bool, typer.Option("--until-end", help="Stop when a run has ended.")]
+PAGE = 500  # entries read at once
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 screen = Console(highlight=False)
 
 
 @guarded
-def ls(url: Url = None, limit: int = 100, json: Json = False) -> None:
+def ls(url: Url = None, limit: Limit = 100, json: Json = False) -> None:
     """List threads."""
 
     async def work() -> None:
@@ -86,14 +90,14 @@ def show(thread: Thread, url: Url = None, json: Json = False) -> None:
 
 
 @guarded
-def replay(thread: Thread, url: Url = None, speed: float = 1.0, json: Json = False) -> None:
+def replay(thread: Thread, url: Url = None, speed: Speed = 1.0, json: Json = False) -> None:
     """A thread's events again, in the time they took; a speed of 0 waits for nothing."""
 
     async def work() -> None:
         async with opened(url) as log:
             await known(log, thread)
             before: int | None = None
-            for entry in await log.entries(thread):
+            async for entry in _entries(log, thread):
                 if before is not None and speed > 0:
                     await asyncio.sleep(min(max(entry.at - before, 0) / 1000 / speed, 60))
                 before = entry.at
@@ -102,9 +106,18 @@ def replay(thread: Thread, url: Url = None, speed: float = 1.0, json: Json = Fal
     asyncio.run(work())
 
 
+async def _entries(log: RunLog, thread: str) -> AsyncIterator[Entry]:
+    """A thread's entries, a page at a time: a long one is told from its beginning while the rest is still on disk."""
+    after = 0
+    while page := await log.entries(thread, after, PAGE):
+        for entry in page:
+            yield entry
+        after = page[-1].seq
+
+
 @guarded
 def tail(
-    thread: Thread, url: Url = None, after: int = 0, until_end: bool = False, json: Json = False
+    thread: Thread, url: Url = None, after: After = 0, until_end: UntilEnd = False, json: Json = False
 ) -> None:
     """A thread's events as they come, from this process or any other."""
 
@@ -137,11 +150,14 @@ def export(
     jsonl: Annotated[
         bool, typer.Option("--jsonl", help="Everything, to be imported again (the default).")
     ] = False,
-    run: Annotated[str | None, typer.Option(help="The run, for --evidence.")] = None,
+    run: Annotated[str | None, typer.Option(help="The run, for --evidence; the newest else.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Say as JSON what was written to --output.")] = False,
 ) -> None:
     """Write a thread out: as JSON Lines, as evidence, or to read."""
     if evidence + markdown + jsonl > 1:
         raise BadRequest("choose one of --evidence, --jsonl and --markdown")
+    if json and output is None:
+        raise BadRequest("--json tells of the file that was written: say --output")
 
     async def work() -> None:
         async with opened(url) as log:
@@ -153,12 +169,15 @@ def export(
             elif markdown:
                 _write(output, (await _markdown(log, thread)).encode())
             elif output is not None:
-                await log.export_file(thread, output)
+                with working(f"writing {output.name}"):
+                    await log.export_file(thread, output)
             else:
                 async for each in log.export_lines(thread):
                     line(each)
 
     asyncio.run(work())
+    if output is not None and json:
+        finish({"thread_id": thread, "file": str(output), "bytes": output.stat().st_size})
 
 
 async def _markdown(log: RunLog, thread: str) -> str:
@@ -183,12 +202,17 @@ def _write(output: Path | None, data: bytes) -> None:
 
 
 @guarded
-def import_(file: Path, url: Url = None, json: Json = False) -> None:
-    """Read exported threads back in; - reads standard input."""
+def import_(
+    file: Annotated[Path, typer.Argument(help="What `export` wrote; - is standard input.")],
+    url: Url = None,
+    json: Json = False,
+) -> None:
+    """Read an exported thread back in."""
 
     async def work() -> str:
         async with opened(url) as log:
-            return await (log.import_lines(_stdin()) if str(file) == "-" else log.import_file(file))
+            with working(f"reading {file.name}"):
+                return await (log.import_lines(_stdin()) if str(file) == "-" else log.import_file(file))
 
     thread = asyncio.run(work())
     if json:
@@ -204,7 +228,9 @@ async def _stdin() -> AsyncIterator[bytes]:
 
 @guarded
 def compact(
-    thread: Annotated[str | None, typer.Argument(help="One thread; all of them else.")] = None,
+    thread: Annotated[
+        str | None, typer.Argument(help="One thread; all of them else.", autocompletion=thread_ids)
+    ] = None,
     url: Url = None,
     json: Json = False,
 ) -> None:
@@ -216,11 +242,13 @@ def compact(
             if thread is not None:
                 await known(log, thread)
             names = [thread] if thread is not None else [each.thread_id async for each in _all(log)]
-            for name in track(names, "folding", console=Console(stderr=True), disable=json or len(names) < 2):
-                done = await log.compact(name)
-                total["threads"] += 1
-                for field in ("runs", "raw_bytes", "segment_bytes"):
-                    total[field] += getattr(done, field)
+            with working("folding", len(names)) as advance:
+                for name in names:
+                    done = await log.compact(name)
+                    advance()
+                    total["threads"] += 1
+                    for field in ("runs", "raw_bytes", "segment_bytes"):
+                        total[field] += getattr(done, field)
         return total
 
     _told(asyncio.run(work()), json)
@@ -251,7 +279,8 @@ def prune(
     async def work() -> dict[str, int]:
         async with opened(url) as log:
             age = None if older_than is None else _age(older_than)
-            gone = await log.prune(older_than=age, keep_bytes=keep_bytes, what=what)  # type: ignore[arg-type]  # checked above
+            with working("letting go"):
+                gone = await log.prune(older_than=age, keep_bytes=keep_bytes, what=what)  # type: ignore[arg-type]  # checked above
         return {name: getattr(gone, name) for name in ("runs", "threads", "events", "bytes")}
 
     _told(asyncio.run(work()), json)

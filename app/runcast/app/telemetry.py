@@ -1,12 +1,15 @@
-"""Spans and counters for whoever collects them: OpenTelemetry when its API package is there, nothing otherwise.
+"""Spans and counters for whoever collects them, and the run's ids for whoever logs.
 
-Knows runs from the outside: their ids, agent, length and end. Says nothing of what was said in them.
+OpenTelemetry when its API package is there, nothing otherwise. Knows runs from the outside: their ids, agent, length and
+end. Says nothing of what was said in them.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
 
@@ -19,6 +22,21 @@ def _optional(name: str) -> Any:
 
 
 metrics, trace = _optional("metrics"), _optional("trace")
+# Made once: it counts for whatever provider there is, or will be.
+RUNS = None if metrics is None else metrics.get_meter("runcast").create_counter("runcast.runs", description="runs by how they ended")  # fmt: skip
+RUNNING: ContextVar[tuple[str, str]] = ContextVar("runcast.running", default=("-", "-"))
+
+
+class RunIds(logging.Filter):
+    """Gives each record the `thread_id` and `run_id` that it was logged in, agents' own records included; "-" elsewhere.
+
+    Add it to a handler, and name the two in its format.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Lets everything pass."""
+        record.thread_id, record.run_id = RUNNING.get()
+        return True
 
 
 class RunSpan:
@@ -34,15 +52,21 @@ class RunSpan:
         self._span.set_attributes({"runcast.status": status, "runcast.events": events})
         if code is not None:
             self._span.set_attribute("error.type", code)
-        counter = metrics.get_meter("runcast").create_counter(
-            "runcast.runs", description="runs by how they ended"
-        )
-        counter.add(1, {"runcast.status": status})
+        if RUNS is not None:
+            RUNS.add(1, {"runcast.status": status})
 
 
 @contextmanager
 def run_span(agent: str, thread_id: str, run_id: str, attempt: int) -> Generator[RunSpan]:
-    """A span around a run; what the agent's own libraries trace is inside it."""
+    """A span around a run; what the agent's own libraries trace and log is inside it."""
+    token = RUNNING.set((thread_id, run_id))
+    try:
+        yield from _span(agent, thread_id, run_id, attempt)
+    finally:
+        RUNNING.reset(token)
+
+
+def _span(agent: str, thread_id: str, run_id: str, attempt: int) -> Generator[RunSpan]:
     if trace is None:
         yield RunSpan(None)
         return
