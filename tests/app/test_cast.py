@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ag_ui.core import Event, RunAgentInput, RunErrorEvent, RunFinishedEvent, UserMessage
 
-from runcast.app import BadRequest, Busy, Cast, Closing, Full, NotFound, as_adapter
+from runcast.app import BadRequest, Busy, Cast, Closing, Full, NotFound, Over, as_adapter
 from runcast.broadcast import Broadcaster, MemoryPublisher, Position
 from runcast.slim import MemoryStore, RunLog, verify
 from tests.app.agents import Gated, asker, parrot
@@ -100,8 +100,10 @@ async def test_stop_ends_a_run_and_says_so(cast: Cast) -> None:
     await asyncio.sleep(0.02)
     await cast.stop("r1")
     assert ((await run.result()).status, (await run.result()).code) == ("failed", "cancelled")
-    with pytest.raises(NotFound, match="no run 'r1' is active here"):
+    with pytest.raises(Over, match="run 'r1' is over: it ended as failed"):
         await cast.stop("r1")
+    with pytest.raises(NotFound, match="no run 'r9' is active here"):
+        await cast.stop("r9")
 
 
 async def test_questions_are_answered_in_a_run_of_their_own(cast: Cast) -> None:

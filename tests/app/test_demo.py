@@ -73,7 +73,7 @@ async def test_a_desk_without_its_worker_says_so(tmp_path: Path) -> None:
         with pytest.raises(BadRequest, match="asked by its page"):
             await desk.take(None, None)
         run = await desk.say("t1", script.QUESTION)
-        await desk.run(run.run_id).stop(hard=True)
+        assert await desk.stop(run.run_id, hard=True) == "asked"
         for _ in range(200):
             if await status(desk, "t1") != "in_progress":
                 break

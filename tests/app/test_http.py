@@ -149,10 +149,13 @@ async def test_a_run_is_stopped_over_http(host: Served) -> None:
     gated = Gated()
     await host.cast.start(gated, given())
     run = host.cast.run("r1")
-    assert (await host.http.post("/runs/r1/stop", json={"hard": True})).status_code == 202
+    stopped = await host.http.post("/runs/r1/stop", json={"hard": True})
+    assert (stopped.status_code, stopped.json()["status"]) == (202, "stopping")
     assert (await run.result()).code == "cancelled"
     gone = await host.http.post("/runs/r1/stop")
-    assert (gone.status_code, gone.json()["detail"]) == (404, "no run 'r1' is active here")
+    assert (gone.status_code, gone.json()["detail"]) == (409, "run 'r1' is over: it ended as failed")
+    unknown = await host.http.post("/runs/r9/stop")
+    assert (unknown.status_code, unknown.json()["detail"]) == (404, "no run 'r9' is active here")
 
 
 async def test_a_silent_stream_says_that_it_is_still_there() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from ag_ui.core import (
     AgentCapabilities,
@@ -55,21 +55,34 @@ def as_adapter(agent: Any, *, name: str | None = None) -> Adapter:
     )
 
 
+@runtime_checkable
+class Checkpointed(Protocol):
+    """An adapter whose framework keeps checkpoints, or could."""
+
+    @property
+    def saver(self) -> Any:
+        """What keeps them; None where nothing does."""
+        ...
+
+    @property
+    def durability(self) -> str | None:
+        """When they are written; None leaves it to the framework."""
+        ...
+
+
 def cautions(adapter: Adapter) -> list[str]:
     """What will not survive a crash of this agent, said before a run and not after it."""
-    graph = getattr(adapter, "graph", None)
-    if graph is None or not hasattr(graph, "checkpointer"):
+    if not isinstance(adapter, Checkpointed):
         return []
-    saver = graph.checkpointer
-    if saver is None or saver is False:
+    if adapter.saver is None:
         return [
             "the graph has no checkpointer: a run that is cut short starts over, and questions cannot be answered; "
             "compile it with one"
         ]
     told: list[str] = []
-    if type(saver).__name__ in ("InMemorySaver", "MemorySaver"):
+    if type(adapter.saver).__name__ in ("InMemorySaver", "MemorySaver"):
         told.append("the checkpointer forgets when its process dies: take the SQLite or PostgreSQL saver")
-    if getattr(getattr(adapter, "_options", None), "durability", None) == "exit":
+    if adapter.durability == "exit":
         told.append(
             'durability="exit" writes at the end alone: a run that is cut short starts over; take "sync" or "async"'
         )

@@ -3,7 +3,8 @@
 A `Cast` owns the runs it starts. It drives their adapters into the log, follows the log to the broadcaster and the
 hub, and answers who attaches, stops, answers, branches or comes back after a crash. Rules: one active run a thread,
 a second one is refused with `Busy`; at most `max_runs` at once, more are refused with `Full`; what is broadcast was
-durable before. Does not know HTTP (`http.py`) or the command line (`cli.py`).
+durable before. Several over one store are nodes: each watches every thread, stops every run, and with `work=False`
+hands its own to those that work (`node.py`). Does not know HTTP (`http.py`) or the command line (`cli.py`).
 """
 
 from __future__ import annotations
@@ -11,32 +12,41 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 from uuid import uuid4
+from weakref import WeakSet
 
 from ag_ui.core import Message, ResumeEntry, RunAgentInput, UserMessage
 
 from runcast.adapters import Adapter, ResumePoint, UnknownRun
+from runcast.app.active import Active
 from runcast.app.agents import as_adapter, cautions
 from runcast.app.answers import Answers, check, entries_in
 from runcast.app.auth import Door
-from runcast.app.errors import BadRequest, Busy, Closing, Full, NotFound
+from runcast.app.control import Stopping, decline, hand_over, recover_one, stop_elsewhere
+from runcast.app.errors import BadRequest, Busy, Closing, NotFound, Overtaken
 from runcast.app.follow import Followers
+from runcast.app.node import Node, Policy
+from runcast.app.outlets import elsewhere, outlets
 from runcast.app.run import Cadence, Run
 from runcast.app.tenants import ForTenant
 from runcast.app.threads import Threads
 from runcast.app.tokens import secret_of
-from runcast.broadcast import BroadcastConfig, Broadcaster, Hub, LogHistory, open_publisher
+from runcast.app.wanted import Edge, Far, Want, Wanted
+from runcast.broadcast import BroadcastConfig, Broadcaster, Hub, LogHistory
 from runcast.slim import (
     AgentState,
     Conflict,
     Entry,
+    Note,
     Redactor,
     RunInfo,
     RunLog,
     SlimConfig,
+    SlimError,
     SlimSerializer,
     open_store,
 )
@@ -68,30 +78,43 @@ class Cast:
         max_runs: int = 100,
         door: Door | None = None,
         new_id: Callable[[], str] = lambda: uuid4().hex,
+        work: bool = True,  # run agents here; else runs are left for a node that does
+        redis: str
+        | None = None,  # brings this node's envelopes to the hubs of others, and theirs to this one
+        recover: Policy = "off",  # what happens, as long as this is open, to runs whose process died
+        recover_every: float = 5.0,  # seconds
+        max_attempts: int = 10,  # at one run, before it is not taken up again
+        max_tenants: int = 1_000,  # whose views are kept; idle ones go first
+        host: Cast | None = None,  # of which this is a tenant's view
+        tenant: str = "",
     ) -> None:
         self.log = log
-        self.broadcaster = broadcaster
         self.hub = hub
+        self._elsewhere = broadcaster is not None
+        self._out = outlets(broadcaster, hub, config=config, redis=redis, tenant=tenant)
+        self.broadcaster = broadcaster or self._out.redis
+        self.work = work
+        self.at_work: Active = host.at_work if host is not None else Active(max_runs)  # of all tenants
+        self._node: Node = host._node if host is not None else Node(self, policy=recover, every=recover_every)
+        self._wanted: WeakSet[Wanted] = WeakSet()
+        self._redis, self._max_attempts, self._max_tenants = redis, max_attempts, max_tenants
         self.history = LogHistory(log, config=config)
         self.agents: dict[str, Adapter] = {}
-        self.max_runs = max_runs
         self._serializer = SlimSerializer(slim, redactor)
         self.threads = Threads(log, self._serializer)
         self._cadence = cadence or Cadence()
         self._new_id = new_id
         self.door = door or Door()  # who may ask for what, over HTTP and sockets
-        self.tenant = ""
+        self.tenant = tenant
         self._slim = slim
         self._redactor = redactor
         self._config = config
-        self._tenants: dict[str, Cast] = {}
+        self._tenants: dict[str, Cast] = {}  # the longest unused first
+        self._leaving: set[asyncio.Task[None]] = set()
         self._opening: asyncio.Future[Any] | None = None
         self._closed: asyncio.Task[None] | None = None
-        self._everybody: list[Cast] = [self]  # this one and its tenants: `max_runs` counts them all
-        self._runs: dict[str, Run] = {}  # active, by run id
-        self._threads: dict[str, str] = {}  # thread -> its active run, "" while it is being started
-        self._targets = [each for each in (broadcaster, _to_hub(hub, config)) if each is not None]
-        self._followers = Followers(log, self._targets)
+        out = self._out
+        self._followers = Followers(log, out.everybody, hub=hub, near=out.near, fanout=out.fanout)
         self._closing = False
         for agent in agents:
             self.register(agent)
@@ -107,28 +130,34 @@ class Cast:
         slim: SlimConfig | None = None,
         hub: Hub | None = None,
         secret: str | None = None,
+        redis: str | None = None,
+        watch: bool = True,
+        lease_ms: int = 15_000,
         **settings: Any,
     ) -> Self:
-        """A cast over a store's URL, with a hub of its own and redaction on.
+        """A cast over a store's URL, with a hub of its own (unless `watch=False`) and redaction on.
 
+        `redis` joins several nodes: each publishes its runs there and hears those of the others; without it they
+        follow the log. `lease_ms` is how long a dead node's runs wait before another one may have them.
         `broadcast` is a publisher's URL (`reverb://…`, `redis://…`). `secret` is what the hub signs with: nodes that
         have it in common take each other's tokens; without one each makes its own. Other settings are `Cast`'s.
         """
         redactor = Redactor() if redact else None
-        log = RunLog(open_store(url), redactor=redactor, patience_ms=PATIENCE_MS)
+        log = RunLog(open_store(url), redactor=redactor, patience_ms=PATIENCE_MS, lease_ms=lease_ms)
         door: Door = settings.setdefault("door", Door())
-        if hub is None:
+        if hub is None and watch:
             hub = own_hub(log, config, door, secret)
-        sender = None if broadcast is None else Broadcaster(open_publisher(broadcast), config=config)
-        return cls(log, sender, hub, slim, config=config, redactor=redactor, **settings)
+        sender = None if broadcast is None else elsewhere(broadcast, hub, redis, config)
+        return cls(log, sender, hub, slim, config=config, redactor=redactor, redis=redis, **settings)
 
     def for_tenant(self, name: str) -> Cast:
         """The same host as one tenant sees it: threads, hub and channels of its own, and the same agents."""
         if not name:
             return self
         if name in self._tenants:
-            return self._tenants[name]
-        if self.tenant or self.broadcaster is not None:
+            self._tenants[name] = view = self._tenants.pop(name)
+            return view
+        if self.tenant or self._elsewhere:
             raise ValueError(
                 "tenants need the host's own cast, and the hub as their only target: "
                 "give each tenant a Cast of its own to broadcast elsewhere"
@@ -144,16 +173,35 @@ class Cast:
             config=self._config,
             redactor=self._redactor,
             cadence=self._cadence,
-            max_runs=self.max_runs,
             door=self.door,
             new_id=self._new_id,
+            work=self.work,
+            redis=self._redis,
+            max_attempts=self._max_attempts,
+            host=self,
+            tenant=name,
         )
-        view.tenant, view._everybody = name, self._everybody
         view._closing = self._closing
         view.agents = {each.name: ForTenant(each, name) for each in self.agents.values()}
+        self._let_idle_tenants_go()
         self._tenants[name] = view
-        self._everybody.append(view)
+        if self._opening is not None:
+            view._begin()
         return view
+
+    def _let_idle_tenants_go(self) -> None:
+        """Views are made anew when they are asked for; those that nobody uses need not be kept."""
+        for name in list(self._tenants) if len(self._tenants) >= self._max_tenants else ():
+            view = self._tenants[name]
+            used = view.hub is not None and view.hub.occupied()
+            if used or view._wanted or len(view._followers) or self.at_work.has(name):
+                continue
+            del self._tenants[name]
+            task = asyncio.ensure_future(view._let_go())
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+            if len(self._tenants) < self._max_tenants:
+                return
 
     def asgi(self, **options: Any) -> App:
         """The page, the HTTP API, the AG-UI endpoint and the hub as one ASGI app; `App` says which options."""
@@ -164,12 +212,25 @@ class Cast:
     async def opened(self) -> None:
         """Connect the store, once, whoever asks first."""
         if self._opening is None:
-            self._opening = asyncio.ensure_future(self.log.__aenter__())
+            self._opening = asyncio.ensure_future(self._open())
         try:
             await asyncio.shield(self._opening)
         except Exception:
             self._opening = None  # the next one tries again
             raise
+
+    async def _open(self) -> None:
+        await self.log.__aenter__()
+        if not self.work:
+            await self._node.look()  # whom the workers have
+        if not self._closing:
+            self._begin()
+            self._node.begin()
+
+    def _begin(self) -> None:
+        self._followers.begin()
+        if self._out.fanout is not None:
+            self._out.fanout.start()
 
     async def __aenter__(self) -> Self:
         await self.opened()
@@ -191,7 +252,15 @@ class Cast:
         self.agents[adapter.name] = adapter
         for tenant, view in self._tenants.items():
             view.agents[adapter.name] = ForTenant(adapter, tenant)
+        self._node.nudge(agents=True)
         return adapter
+
+    def meet(self, agents: Mapping[str, Far]) -> None:
+        """Know these agents of other nodes, and no others of that kind."""
+        own = {name: each for name, each in self.agents.items() if not isinstance(each, Far)}
+        self.agents = {**agents, **own}
+        for tenant, view in self._tenants.items():
+            view.agents = {name: ForTenant(each, tenant) for name, each in self.agents.items()}
 
     def agent(self, name: str) -> Adapter:
         """The agent of this name."""
@@ -207,7 +276,12 @@ class Cast:
     # -------------------------------------------------------------- starting
 
     async def start(self, agent: Any, input: RunAgentInput, *, resume: ResumePoint | None = None) -> Run:
-        """Start a run; it goes on whoever watches. Returns when RUN_STARTED is in the log."""
+        """Start a run; it goes on whoever watches. Returns when RUN_STARTED is in the log; on a node that does not
+        work, when it is durable that a worker will begin it."""
+        if resume is not None and not self.work:
+            raise BadRequest(
+                "this node does not work, and a resume point cannot be handed over: use `resume`"
+            )
         return await self._start(agent, input, resume=resume)
 
     async def take(self, agent: Any, input: RunAgentInput) -> Run:
@@ -274,37 +348,85 @@ class Cast:
             resume=point,
             state=state,
             attempt=last.attempt + 1,
+            newest=last.run_id,
         )
 
     async def recover(self, policy: Literal["report", "continue"] = "report") -> list[tuple[str, RunInfo]]:
-        """Find the runs whose process died: mark them truncated, and with `continue` take them up again."""
-        found = await self.log.recover()
-        for thread_id, run in found:
-            logger.warning("run %s of thread %s was cut short", run.run_id, thread_id)
-            if policy == "continue":
-                try:
-                    await self.resume(thread_id)
-                except Exception:  # one thread that cannot go on must not keep the others
-                    logger.exception("thread %s could not be taken up", thread_id)
+        """Find the runs whose process died: mark them truncated, and with `continue` take them up again.
+
+        Those of all tenants, unless this is a tenant's view. Of all nodes that look at once, one is told of each.
+        """
+        found: list[tuple[str, RunInfo]] = []
+        go_on, most = policy == "continue", self._max_attempts
+        for tenant, thread_id, run_id in await self.log.stranded():
+            try:
+                view = self if tenant == self.tenant else self.for_tenant(tenant)
+                found += await recover_one(view, thread_id, run_id, go_on=go_on, most=most)
+            except Exception:  # one thread that cannot go on must not keep the others
+                logger.exception("thread %s could not be taken up", thread_id)
         return found
+
+    async def begin_wanted(self, note: Note) -> None:
+        """Begin a run that waits, if this node is one that can; else it waits on."""
+        if self.work and note.box.removeprefix("run ") in self.agents:
+            await self._node.take_up(note)
+
+    async def take_up(self, thread_id: str, run_id: str, want: Want) -> None:
+        """Begin a run that another node, or this one, was asked for."""
+        if any(thread.thread_id == thread_id for thread, _ in await self.log.find(run_id)):
+            return  # whoever began it did not live to say so
+        adapter, input, edge, parent = self.agent(want.agent), want.input, want.edge, want.parent
+        if parent is None:
+            await self._start(adapter, input or self._input(thread_id, [], run_id=run_id))
+            return
+        before = (await self.log.runs(thread_id))[-1:]
+        if edge == "resume" and (not before or before[0].run_id != parent):
+            raise Overtaken("the thread has gone on since this was asked for")
+        state = await self.threads.stands(thread_id, parent)
+        point = replace(state, framework={**state.framework, "unfinished": True}) if want.unfinished else None
+        await self._start(
+            adapter,
+            input or self._input(thread_id, state.messages, parent=parent, run_id=run_id),
+            edge=edge,
+            parent=parent,
+            resume=point,
+            state=state,
+            attempt=before[0].attempt + 1 if edge == "resume" else 1,
+            newest=parent if edge == "resume" else None,
+        )
+
+    async def decline(self, thread_id: str, run_id: str, want: Want, error: Exception, code: str) -> bool:
+        """Record that a wanted run will not be; see `control.decline`."""
+        return await decline(self, thread_id, run_id, want, error, code)
 
     async def _start(
         self,
         agent: Any,
         input: RunAgentInput,
         *,
-        edge: Literal["continue", "branch", "resume"] = "continue",
+        edge: Edge = "continue",
         parent: str | None = None,
         resume: ResumePoint | None = None,
         state: AgentState | None = None,
         attempt: int = 1,
+        newest: str | None = None,
     ) -> Run:
         adapter = self._own(as_adapter(agent))
         self.agents.setdefault(adapter.name, adapter)
-        self._admit(input)
-        self._threads[input.thread_id] = input.run_id
+        if self._closing:
+            raise Closing("this host is shutting down; ask again in a moment")
+        if not self.work:
+            want = Want(adapter.name, input, edge, parent, unfinished=resume is not None)
+            wanted = await hand_over(self, input, want)
+            self._wanted.add(wanted)
+            return wanted
+        self.at_work.take(self.tenant, input.thread_id, input.run_id)
+        run, leased = None, False
         try:
             await self.log.start_run(input.thread_id, input.run_id, parent=parent, edge=edge)
+            leased = True
+            if newest is not None and (await self.log.runs(input.thread_id))[-1].run_id != newest:
+                raise Overtaken("the thread has gone on since this was asked for")
             base = state if state is not None else await self.state(input.thread_id)
             run = Run(
                 self.log,
@@ -317,39 +439,36 @@ class Cast:
                 resume=resume,
                 ended=self._over,
             )
-            self._runs[input.run_id] = run
+            self.at_work.began(self.tenant, run)
+            self._followers.expect(run)
             run.begin()
             await run.begun()
         except Conflict as error:
-            self._forget(input)
+            await self._not_begun(input, run, leased)
             raise Busy(f"this thread is written elsewhere, or the run id was used: {error}") from error
         except BaseException:
-            self._forget(input)
+            await self._not_begun(input, run, leased)
             raise
         self._followers.follow(run)
         return run
+
+    async def _not_begun(self, input: RunAgentInput, run: Run | None, leased: bool) -> None:
+        """Free the thread for others: here, and in the store, where its lease would be renewed for nothing."""
+        if run is not None:
+            self._followers.dismiss(run)
+        if leased and (run is None or not run.active):
+            with suppress(SlimError):
+                await self.log.abandon(input.thread_id)
+        self.at_work.free(self.tenant, input.thread_id, input.run_id)
 
     def _own(self, adapter: Adapter) -> Adapter:
         return (
             ForTenant(adapter, self.tenant) if self.tenant and not isinstance(adapter, ForTenant) else adapter
         )
 
-    def _admit(self, input: RunAgentInput) -> None:
-        if self._closing:
-            raise Closing("this host is shutting down; ask again in a moment")
-        other = self._threads.get(input.thread_id)
-        if other is not None:
-            raise Busy(f"run {other} of this thread is active: wait for it, or stop it")
-        if sum(len(each._runs) for each in self._everybody) >= self.max_runs:
-            raise Full(f"{self.max_runs} runs are active; ask again in a moment")
-
-    def _forget(self, input: RunAgentInput) -> None:
-        if self._threads.get(input.thread_id) == input.run_id:
-            del self._threads[input.thread_id]
-        self._runs.pop(input.run_id, None)
-
     def _over(self, run: Run) -> None:
-        self._forget(run.input)
+        self.at_work.free(self.tenant, run.thread_id, run.run_id)
+        self._node.nudge()  # there is room for another
 
     def attach(self, thread_id: str, after: int | None = None) -> AsyncGenerator[Entry]:
         """A thread's entries behind `after`, and every new one, for as long as somebody reads."""
@@ -357,11 +476,8 @@ class Cast:
 
     async def tail(self, thread_id: str) -> None:
         """Carry a thread that another process writes to those who watch it here, until this is cancelled."""
-        await self._followers.tail(thread_id)
-
-    async def mirror(self) -> None:
-        """Carry what other processes write to this log to those who watch it here, until this is cancelled."""
-        await self._followers.mirror(lambda: self._threads)
+        with self._followers.held(thread_id):
+            await asyncio.Event().wait()
 
     # --------------------------------------------------------------- reading
 
@@ -371,7 +487,7 @@ class Cast:
 
     async def snapshot(self, thread_id: str) -> dict[str, Any]:
         """The slim snapshot of a thread: of a run under way as it is now, else the one that was kept."""
-        run = self._runs.get(self._threads.get(thread_id, ""))
+        run = self.at_work.in_thread(self.tenant, thread_id)
         if run is not None:
             return self._serializer.serialize(run.state)
         return await self.threads.snapshot(thread_id)
@@ -392,22 +508,30 @@ class Cast:
         *,
         parent: str | None = None,
         resume: Sequence[ResumeEntry] = (),
+        run_id: str | None = None,
     ) -> RunAgentInput:
         given: dict[str, Any] = {"resume": list(resume)} if resume else {}
         if parent is not None:
             given["parent_run_id"] = parent
         said: list[Message] = [message for message in messages if message.role != "activity"]
-        return RunAgentInput(
-            thread_id=thread_id, run_id=self._new_id(), messages=said, tools=[], context=[], **given
-        )
+        run_id = run_id or self._new_id()
+        return RunAgentInput(thread_id=thread_id, run_id=run_id, messages=said, tools=[], context=[], **given)
 
     # -------------------------------------------------------------- stopping
 
     def run(self, run_id: str) -> Run:
-        """A run that is active here."""
-        if run_id not in self._runs:
+        """A run that is active in this process."""
+        found = self.at_work.named(self.tenant, run_id)
+        if not found:
             raise NotFound(f"no run {run_id!r} is active here")
-        return self._runs[run_id]
+        return found[-1]
+
+    async def threads_of(self, run_id: str) -> list[str]:
+        """The threads that have, had or wait for a run of this id: it is unique in a thread alone."""
+        here = [run.thread_id for run in self.at_work.named(self.tenant, run_id)]
+        there = [thread.thread_id for thread, _ in await self.log.find(run_id)]
+        waiting = [note.key.thread_id for note in await self.log.notes.about(run_id)]
+        return list(dict.fromkeys([*here, *there, *waiting]))
 
     @property
     def closing(self) -> bool:
@@ -417,11 +541,23 @@ class Cast:
     @property
     def active(self) -> list[Run]:
         """The runs under way here."""
-        return list(self._runs.values())
+        return self.at_work.of(self.tenant)
 
-    async def stop(self, run_id: str, hard: bool = False) -> None:
-        """End a run: at the next border its framework has, or at once. It ends as cancelled."""
-        await self.run(run_id).stop(hard=hard)
+    @property
+    def full(self) -> bool:
+        """Whether as many runs as allowed are active."""
+        return self.at_work.full
+
+    async def stop(self, run_id: str, hard: bool = False, *, thread_id: str | None = None) -> Stopping:
+        """End a run, whichever node has it: at the next border its framework has, or at once. It ends as cancelled.
+
+        `stopping`: it is ours, and was told. `asked`: its owner will hear of it. `stopped`: it never began.
+        """
+        for run in self.at_work.named(self.tenant, run_id):
+            if thread_id in (None, run.thread_id):
+                await run.stop(hard=hard)
+                return "stopping"
+        return await stop_elsewhere(self, run_id, hard, thread_id)
 
     async def aclose(self, *, grace: float = 10.0) -> None:
         """Shut down and lose nothing: take no more runs, let active ones end, then stop them, then cut them short.
@@ -434,7 +570,9 @@ class Cast:
 
     async def _close(self, grace: float) -> None:
         self._closing = True
-        await asyncio.gather(*(view.aclose(grace=grace) for view in self._tenants.values()))
+        if not self.tenant:
+            await self._node.close()
+        await asyncio.gather(*self._leaving, *(view.aclose(grace=grace) for view in self._tenants.values()))
         await self._drain(grace / 2)
         for run in self.active:
             try:
@@ -444,12 +582,16 @@ class Cast:
         await self._drain(grace / 2)
         for run in self.active:
             await run.abandon()
+        await self._let_go()
+        await self.log.close()
+
+    async def _let_go(self) -> None:
+        for wanted in list(self._wanted):
+            await wanted.abandon()
         await self._followers.close()
-        for target in self._targets:
-            await target.aclose()
+        await self._out.aclose()
         if self.hub is not None:
             await self.hub.aclose()
-        await self.log.close()
 
     async def _drain(self, seconds: float) -> None:
         waiting = [asyncio.ensure_future(run.result()) for run in self.active]
@@ -460,17 +602,13 @@ class Cast:
 
     def stats(self) -> dict[str, Any]:
         """Plain numbers of everything in here."""
-        numbers: dict[str, Any] = {"runs": len(self._runs), "followers": len(self._followers)}
+        numbers: dict[str, Any] = {"runs": len(self.active), "followers": len(self._followers)}
         if self.broadcaster is not None:
             numbers["broadcaster"] = self.broadcaster.stats()
         if self.hub is not None:
             numbers["hub"] = self.hub.stats()
         numbers["log"] = {name: getattr(self.log.stats(), name) for name in type(self.log.stats()).__slots__}
         return numbers
-
-
-def _to_hub(hub: Hub | None, config: BroadcastConfig | None) -> Broadcaster | None:
-    return None if hub is None else Broadcaster(hub, config=config, prefix=hub.prefix)
 
 
 def own_hub(log: RunLog, config: BroadcastConfig | None, door: Door, secret: str | None = None) -> Hub:

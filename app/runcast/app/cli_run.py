@@ -40,6 +40,8 @@ def serve(
     preset: Preset = None,
     authorize: Annotated[str | None, typer.Option(help="module:function(user, thread_id)")] = None,
     identify: Annotated[str | None, typer.Option(help="module:function(headers)")] = None,
+    role: Annotated[str | None, typer.Option(help="worker runs agents, web shows them; both.")] = None,
+    redis: Annotated[str | None, typer.Option(help="redis://…, joins the hubs of several nodes.")] = None,
 ) -> None:
     """Page, API, AG-UI endpoint and hub, for these agents and for all threads of the log."""
     given: dict[str, Any] = {
@@ -50,6 +52,8 @@ def serve(
         "preset": preset,
         "authorize": authorize,
         "identify": identify,
+        "role": role,
+        "redis": redis,
     }
     settings = Settings(**{name: value for name, value in given.items() if value is not None})
     asyncio.run(run(settings, [load_agent(each) for each in agents or ()]))
@@ -88,12 +92,10 @@ async def run(settings: Settings, agents: list[Any]) -> None:
     await cast.opened()
     if settings.recover != "off":
         await cast.recover(settings.recover)
-    mirror = asyncio.create_task(cast.mirror())
     print(f"runcast is at {address(listening)}", flush=True)
     try:
         await server(cast, app, grace=settings.grace).serve([listening])
     finally:
-        mirror.cancel()
         await cast.aclose(grace=settings.grace)
 
 
@@ -116,4 +118,10 @@ def build(settings: Settings, agents: list[Any]) -> Cast:
         agents=agents,
         max_runs=settings.max_runs,
         secret=settings.secret,
+        redis=settings.redis,
+        work=settings.role != "web",
+        watch=settings.role != "worker",
+        lease_ms=round(settings.lease * 1_000),
+        recover=settings.recover,
+        recover_every=settings.recover_every,
     )

@@ -2,6 +2,8 @@
 
 AppError
 ├── Busy             the thread has an active run, here or on another node
+│   └── Overtaken    the thread has gone on since, without this run
+├── Over             the run has ended already
 ├── Full             as many runs as allowed are active; come back in a moment
 ├── Closing          the host is shutting down
 ├── NotFound         no such thread, run, agent or tool call, as far as the asker may know
@@ -35,6 +37,17 @@ class Busy(AppError):
 
     status = 409
     title = "The thread is busy"
+
+
+class Overtaken(Busy):
+    """The thread has gone on since; look at it, and ask again if it still makes sense."""
+
+
+class Over(AppError):
+    """The run has ended already."""
+
+    status = 409
+    title = "The run is over"
 
 
 class Full(AppError):

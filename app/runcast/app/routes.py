@@ -24,6 +24,7 @@ from runcast.app.shapes import (
     RunList,
     RunRow,
     Started,
+    Stopped,
     ThreadList,
     ThreadRow,
     Token,
@@ -203,15 +204,16 @@ async def resume(here: Here, thread_id: str) -> Reply:
 
 
 async def stop(here: Here, run_id: str) -> Reply:
-    """End a run that is active here: at the next border, or at once when `hard`."""
+    """End a run, whichever node has it: at the next border, or at once when `hard`."""
     hard = (await here.asked.json()).get("hard", False)
     if not isinstance(hard, bool):
         raise BadRequest("hard must be true or false")
-    run = here.cast.run(run_id)
-    if not await here.cast.door.allows(here.user, run.thread_id):
-        raise NotFound(f"no run {run_id!r} is active here")
-    await run.stop(hard=hard)
-    return _started(run)
+    for thread_id in await here.cast.threads_of(run_id):
+        if await here.cast.door.allows(here.user, thread_id):
+            status = await here.cast.stop(run_id, hard, thread_id=thread_id)
+            told: Stopped = {"thread_id": thread_id, "run_id": run_id, "status": status}
+            return Answer(told, 200 if status == "stopped" else 202)
+    raise NotFound(f"no run {run_id!r} is active here")
 
 
 async def run_agent(here: Here, name: str | None = None) -> Reply:

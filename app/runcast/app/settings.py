@@ -22,6 +22,8 @@ class Settings(BaseSettings):
     url: str = "sqlite:///runcast.db"  # where the log is kept
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65_535)  # 0 takes any that is free
+    role: Literal["web", "worker", "both"] = "both"  # whether it shows runs, drives them, or both
+    redis: str | None = None  # joins the hubs of several nodes; without it they follow the log
     broadcast: str | None = None  # a publisher besides the hub: reverb://…, redis://…
     preset: Literal["minimal", "standard", "debug"] = "standard"  # how much watchers are told
     secret: str | None = None  # what the hub signs with; nodes that have it in common take each other's tokens
@@ -35,7 +37,9 @@ class Settings(BaseSettings):
     max_body: int = Field(default=8_388_608, ge=1)
     keepalive: float = Field(default=15.0, gt=0)
     grace: float = Field(default=10.0, ge=0)  # seconds that active runs get when the host ends
+    lease: float = Field(default=15.0, ge=0.1)  # seconds that a dead node's runs wait before another may have them
     recover: Literal["report", "continue", "off"] = "report"  # what happens to runs whose process died
+    recover_every: float = Field(default=5.0, gt=0)  # seconds between two looks for such runs
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @field_validator("cors", mode="before")

@@ -164,6 +164,14 @@ class Started(TypedDict):
     run_id: str
 
 
+class Stopped(TypedDict):
+    """A run that was asked to end: `stopping` here, `asked` of the node that has it, `stopped` before it began."""
+
+    thread_id: str
+    run_id: str
+    status: Literal["stopped", "stopping", "asked"]
+
+
 class Say(TypedDict):
     """One more message for an agent; `agent` may be left out where the thread or the host has only one."""
 

@@ -13,6 +13,7 @@ from ag_ui.core import RunErrorEvent, RunFinishedEvent
 from runcast.app.errors import BadRequest
 from runcast.app.follow import entries_of
 from runcast.app.run import Run
+from runcast.app.wanted import Wanted
 from runcast.broadcast import Position
 from runcast.slim import Entry, ReaderTooSlow, RunLog, SlimError, encode_sse
 
@@ -37,6 +38,7 @@ async def of_run(run: Run, log: RunLog) -> AsyncGenerator[bytes]:
     """One run from its start to its end; one that is cut short is told so, without an id."""
     ended = False
     try:
+        await run.begun()  # at once, but for one that waits for a worker
         async with aclosing(entries_of(run, log)) as entries:
             async for entry in entries:
                 if entry.run_id != run.run_id:
@@ -45,6 +47,9 @@ async def of_run(run: Run, log: RunLog) -> AsyncGenerator[bytes]:
                 yield _told(entry)
     except SlimError:
         pass  # told below
+    finally:
+        if isinstance(run, Wanted):
+            await run.abandon()  # nobody else watches it for this reader
     if not ended:
         yield encode_sse(
             RunErrorEvent(message="the run was cut short here; it can be taken up again", code="truncated")

@@ -122,7 +122,7 @@ class Ordered:
 
     async def stop(self, *, hard: bool = False) -> None:
         """Have the worker stop it."""
-        await self._desk.worker.ask("stop", run_id=self.run_id, hard=hard)
+        await self._desk.stop(self.run_id, hard, thread_id=self.thread_id)
 
 
 class Remote:
@@ -150,9 +150,8 @@ class Desk(Cast):
         config, door = BroadcastConfig.debug(), Door()
         log = RunLog(open_store(log_url(folder)), lease_ms=LEASE_MS)
         hub = own_hub(log, config, door)
-        super().__init__(log, None, hub, agents=[Remote(NAMES[kind])], config=config, door=door)
+        super().__init__(log, None, hub, agents=[Remote(NAMES[kind])], config=config, door=door, work=False)
         self.worker = Worker(folder, kind, pace)
-        self._latest: dict[str, str] = {}  # thread -> its newest run
         self._tails: dict[str, asyncio.Task[None]] = {}
 
     async def say(
@@ -172,15 +171,7 @@ class Desk(Cast):
         """The AG-UI endpoint streams runs of its own process, and this one has none."""
         raise BadRequest("the demo's agent is asked by its page; `runcast attach` has the AG-UI endpoint")
 
-    def run(self, run_id: str) -> Any:
-        """Any run may be the worker's."""
-        thread = next((name for name, latest in self._latest.items() if latest == run_id), None)
-        if thread is None:
-            raise NotFound(f"no run {run_id!r} is active here")
-        return Ordered(self, thread, run_id)
-
     def _ordered(self, told: dict[str, str]) -> Ordered:
-        self._latest[told["thread_id"]] = told["run_id"]
         return Ordered(self, told["thread_id"], told["run_id"])
 
     def watch(self, thread_id: str) -> None:

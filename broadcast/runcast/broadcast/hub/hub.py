@@ -97,9 +97,8 @@ class Hub:
         )
         self._watch: asyncio.Task[None] | None = None
         self._closing = False
-        self.watched: Callable[[str, bool], None] | None = (
-            None  # told when a channel gets its first, loses its last
-        )
+        # Told when a channel gets its first reader, and when it has lost its last.
+        self.on_watch: Callable[[str, bool], None] | None = None
 
     # ----------------------------------------------------------- connections
 
@@ -233,8 +232,8 @@ class Hub:
         channel, position = subscribe.channel, subscribe.position
         self._table.join(channel, connection.socket.socket_id)
         self._stats.subscriptions += 1
-        if self.watched is not None and self._table.count(channel) == 1:
-            self.watched(channel, True)
+        if self.on_watch is not None and self._table.count(channel) == 1:
+            self.on_watch(channel, True)
         if subscribe.user_id is not None:
             self._enter_presence(connection, subscribe)
         wanted = position or Position(*self._memory.stands(channel))
@@ -287,8 +286,8 @@ class Hub:
     def _leave(self, connection: Connection, channel: str) -> None:
         connection.caught_up(channel)
         member = self._table.leave(channel, connection.socket.socket_id)
-        if self.watched is not None and not self._table.count(channel):
-            self.watched(channel, False)
+        if self.on_watch is not None and not self._table.count(channel):
+            self.on_watch(channel, False)
         if member is not None:
             data = {"user_id": member.user_id}
             text = p.frame("pusher_internal:member_removed", channel=channel, data=data)
@@ -331,7 +330,7 @@ class Hub:
             self._stats.doubles += 1
             return
         before = Position(ring.epoch, ring.stands)
-        kept = self._memory.add(channel, envelope, busy=self._watched)
+        kept = self._memory.add(channel, envelope, busy=self.watches)
         self._stats.published += 1
         if fit is Fit.RESTART:
             self._begin_anew(channel, envelope)
@@ -355,7 +354,8 @@ class Hub:
             connection.caught_up(channel)
             self._greet(connection, channel, Replay(False, envelope.epoch, envelope.prev))
 
-    def _watched(self, channel: str) -> bool:
+    def watches(self, channel: str) -> bool:
+        """Whether anybody is on this channel."""
         return self._table.count(channel) > 0
 
     async def trigger(

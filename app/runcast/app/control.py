@@ -1,0 +1,144 @@
+"""Requests about runs that another process owns, or that nobody has begun: left in the store as notes.
+
+Knows notes and the log; does not know who hears them (`node.py`) or how a run is driven.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING, Literal
+
+from ag_ui.core import RunAgentInput, RunErrorEvent, RunStartedEvent
+
+from runcast.app.errors import Busy, NotFound, Over
+from runcast.app.wanted import Want, Wanted, note_id
+from runcast.slim import Conflict, Note, RunInfo, RunLog
+
+if TYPE_CHECKING:
+    from runcast.app.cast import Cast
+
+HOUR_MS = 3_600_000
+LOOKS = 3  # at a run that is neither in the log nor wanted: it may be on its way from the one to the other
+Stopping = Literal["stopped", "stopping", "asked"]
+
+logger = logging.getLogger("runcast.app")
+
+
+async def stop_elsewhere(cast: Cast, run_id: str, hard: bool, thread_id: str | None) -> Stopping:
+    """Ask a run's owner to stop it, or see to it that one that is only wanted never begins."""
+    log, ended = cast.log, None
+    for attempt in range(LOOKS):
+        await asyncio.sleep(0.05 * attempt)
+        for thread, run in await log.find(run_id):
+            if thread_id not in (None, thread.thread_id):
+                continue
+            if run.status != "in_progress":
+                ended = run
+                continue
+            name = note_id("stop", cast.tenant, thread.thread_id, run_id)
+            await log.notes.leave(
+                name,
+                box=f"stop {thread.owner}",
+                body=b"hard" if hard else b"soft",
+                thread_id=thread.thread_id,
+                run_id=run_id,
+                lasting_ms=HOUR_MS,
+                replace=True,
+            )
+            return "asked"
+        if ended is not None:
+            raise Over(f"run {run_id!r} is over: it ended as {ended.status}")
+        for note in await log.notes.about(run_id):
+            if note.box.startswith("run ") and thread_id in (None, note.key.thread_id):
+                stopped = Busy("the run was stopped before it began")
+                if await decline(
+                    cast, note.key.thread_id, run_id, Want.decode(note.body), stopped, "cancelled"
+                ):
+                    await log.notes.take(note)
+                    return "stopped"
+    raise NotFound(f"no run {run_id!r} is active here")
+
+
+async def hand_over(cast: Cast, input: RunAgentInput, want: Want) -> Wanted:
+    """Leave a run for a worker; when this returns it is durable, and one of them will begin it."""
+    log, thread_id, run_id = cast.log, input.thread_id, input.run_id
+    thread = await log.thread(thread_id)
+    if thread is not None and thread.owner is not None:
+        raise Busy("a run of this thread is active on another node: wait for it, or stop it")
+    if any(found.thread_id == thread_id for found, _ in await log.find(run_id)):
+        raise Busy(f"the run id was used: run {run_id!r} is already in thread {thread_id!r}")
+    if await _leave(cast, thread_id, run_id, want) is None:
+        raise Busy("a run of this thread waits for a worker: wait for it, or stop it")
+    return Wanted(
+        log,
+        cast.agent(want.agent),
+        input,
+        after=0 if thread is None else thread.last_seq,
+        stop=lambda hard: cast.stop(run_id, hard, thread_id=thread_id),
+    )
+
+
+async def _leave(cast: Cast, thread_id: str, run_id: str, want: Want) -> Note | None:
+    name = note_id("run", cast.tenant, thread_id)
+    box = f"run {want.agent}"
+    return await cast.log.notes.leave(name, box=box, body=want.encode(), thread_id=thread_id, run_id=run_id)
+
+
+async def decline(cast: Cast, thread_id: str, run_id: str, want: Want, error: Exception, code: str) -> bool:
+    """Record a wanted run that will not be: begun, and ended with the reason. False while the thread is another's,
+    or when it has begun after all."""
+    log = cast.log
+    try:
+        await log.start_run(thread_id, run_id)
+    except Conflict:
+        return False
+    now = time.time_ns() // 1_000_000
+    started = RunStartedEvent(thread_id=thread_id, run_id=run_id, input=want.input, timestamp=now)
+    await log.append_many(thread_id, [started, RunErrorEvent(message=str(error), code=code, timestamp=now)])
+    return True
+
+
+async def recover_one(
+    cast: Cast, thread_id: str, run_id: str, *, go_on: bool, most: int
+) -> list[tuple[str, RunInfo]]:
+    """Take care of a run whose process died, unless somebody has: have it taken up, or mark it truncated."""
+    log = cast.log
+    stops = [
+        note
+        for note in await log.notes.about(run_id)
+        if note.box.startswith("stop ") and note.key.thread_id == thread_id
+    ]
+    if go_on and not stops:
+        runs = await log.runs(thread_id)
+        run = runs[-1] if runs else None
+        if run is None or run.run_id != run_id or run.status != "truncated":
+            return []  # the thread has gone on meanwhile
+        agent = await _agent(log, thread_id, run)
+        if agent is None or run.attempt >= most:
+            logger.error(
+                "run %s of thread %s is not taken up again: attempt %d", run_id, thread_id, run.attempt
+            )
+        else:
+            want = Want(agent, None, "resume", run_id, unfinished=True, recovery=True)
+            note = await _leave(cast, thread_id, cast.fresh_id(), want)
+            if note is None:
+                return []
+            logger.warning("run %s of thread %s was cut short, and is taken up again", run_id, thread_id)
+            await cast.begin_wanted(note)
+            return [(thread_id, run)]
+    cut = await log.reclaim(thread_id)
+    for note in stops:
+        await log.notes.take(note)
+    for run in cut:
+        logger.warning("run %s of thread %s was cut short", run.run_id, thread_id)
+    return [(thread_id, run) for run in cut]
+
+
+async def _agent(log: RunLog, thread_id: str, run: RunInfo) -> str | None:
+    """Whose run it is, as its RUN_STARTED says."""
+    entries = await log.entries(thread_id, run.first_seq - 1, 1)
+    metadata = (getattr(entries[0].event, "metadata", None) or {}) if entries else {}
+    name = metadata.get("runcast", {}).get("agent")
+    return name if isinstance(name, str) else None
