@@ -99,7 +99,7 @@ def check(data: bytes) -> None:
     said = "".join(_said(redactor, text, choice >> 5, cut))
     assert hidden is None or hidden not in said, "a secret survived in pieces"
     _stands_in(said, whole)
-    if data[1] >= 224:
+    if data[1] == 255:
         _takes_a_moment(redactor, text)
     _own_pattern(raw)
 
