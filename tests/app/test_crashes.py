@@ -16,7 +16,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from runcast.adapters.langgraph import LangGraphAdapter, LangGraphOptions
 from runcast.app import BadRequest, Cadence, Cast, EventFunction, RunResult
-from runcast.app.agents import cautions
+from runcast.app.agents import as_adapter, cautions
 from runcast.app.demo import script
 from runcast.app.demo.graph import build
 from runcast.app.demo.headless import said
@@ -118,8 +118,16 @@ async def test_what_will_not_survive_is_said_before_the_run(caplog: pytest.LogCa
             pass
     assert "compile it with one" in caplog.text
     assert "forgets" in cautions(LangGraphAdapter(graph(InMemorySaver())))[0]
+    assert "compile it with one" in cautions(LangGraphAdapter(graph(False)))[0]
+    assert cautions(as_adapter(parrot)) == []
+    caplog.clear()
     lazy = LangGraphAdapter(graph(InMemorySaver()), options=LangGraphOptions(durability="exit"))
-    assert any("durability" in each for each in cautions(lazy))
+    assert lazy.durability == "exit"
+    assert isinstance(lazy.saver, InMemorySaver)
+    with caplog.at_level(logging.WARNING, "runcast.app"):
+        async with Cast.open("memory://", agents=[lazy]):
+            pass
+    assert 'durability="exit" writes at the end alone' in caplog.text
 
 
 async def test_two_agents_of_one_name_are_refused() -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from ag_ui.core import AgentCapabilities, Event, Interrupt, RunAgentInput
 from langchain_core.callbacks import BaseCallbackManager
@@ -96,6 +96,16 @@ class LangGraphAdapter:
         self._busy: dict[str, str] = {}  # thread id -> its active run
 
     # ---------------------------------------------------------------- running
+
+    @property
+    def saver(self) -> Any:
+        """What keeps the graph's checkpoints; None where nothing does, True where a remote graph has its own."""
+        return (self.graph.checkpointer or None) if self._local else True
+
+    @property
+    def durability(self) -> Literal["sync", "async", "exit"] | None:
+        """When they are written; None leaves it to the graph."""
+        return self._options.durability
 
     def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncGenerator[Event, None]:
         """One run. Bad input is told as RUN_ERROR before the graph starts. Close the iterator to stop the run."""
