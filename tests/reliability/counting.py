@@ -60,8 +60,9 @@ class Counter:
 
     __name__ = "counter"
 
-    def __init__(self, effects: Path | None = None) -> None:
+    def __init__(self, effects: Path | None = None, *, ballast: int = 0) -> None:
         self._effects = effects
+        self._ballast = ballast  # spaces behind each token
 
     async def __call__(self, input: RunAgentInput) -> AsyncIterator[Event]:
         said = next(str(each.content) for each in input.messages if each.role == "user")
@@ -78,7 +79,8 @@ class Counter:
             yield TextMessageStartEvent(message_id=message)
             for number in range(size):
                 token = Token(node, attempt, number, number == size - 1)
-                yield TextMessageContentEvent(message_id=message, delta=f"{token} ")
+                delta = f"{token} {' ' * self._ballast}"
+                yield TextMessageContentEvent(message_id=message, delta=delta)
                 await asyncio.sleep(pause)
             yield TextMessageEndEvent(message_id=message)
             yield StepFinishedEvent(step_name=f"node {node}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 from contextlib import suppress
 from typing import Self
 
@@ -96,7 +97,7 @@ class Network:
             writer.transport.abort()
             return
         try:
-            back, far = await asyncio.open_connection("127.0.0.1", self._target, limit=PIECE)
+            back, far = await asyncio.open_connection(sock=await self._dial(), limit=PIECE)
         except OSError:
             writer.transport.abort()
             return
@@ -109,6 +110,18 @@ class Network:
         if pipe in self._pipes:
             self._pipes.discard(pipe)
             pipe.close()
+
+    async def _dial(self) -> socket.socket:
+        line = socket.socket()
+        line.setblocking(False)
+        # A line that stalls is to be felt at the other end, not hidden by megabytes that the kernel takes in.
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, PIECE)
+        try:
+            await asyncio.get_running_loop().sock_connect(line, ("127.0.0.1", self._target))
+        except BaseException:
+            line.close()
+            raise
+        return line
 
     def _spawn(self, work: object) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.ensure_future(work)  # type: ignore[arg-type]  # a coroutine

@@ -45,10 +45,13 @@ async def watching(
     kinds: Sequence[Kind] = KINDS,
     threads: Iterable[str] | None = None,
     patience: float = PATIENCE,
+    quiet: float = 60.0,
 ) -> AsyncIterator[list[Watcher]]:
     """One watcher of each kind on each thread during the block; it ends when all were told the end."""
     watchers = [
-        Watcher(kind, thread, address, http) for thread in threads or ledger.threads for kind in kinds
+        Watcher(kind, thread, address, http, quiet=quiet)
+        for thread in threads or ledger.threads
+        for kind in kinds
     ]
     tasks = [asyncio.create_task(each.watch()) for each in watchers]
     try:

@@ -32,7 +32,15 @@ class Lost(Exception):
 class Watcher:
     """One reader of one thread, until it was told that the thread's work is completed."""
 
-    def __init__(self, kind: Kind, thread: str, address: Callable[[], str], http: httpx.AsyncClient) -> None:
+    def __init__(
+        self,
+        kind: Kind,
+        thread: str,
+        address: Callable[[], str],
+        http: httpx.AsyncClient,
+        *,
+        quiet: float = 60.0,
+    ) -> None:
         self.kind = kind
         self.thread = thread
         self.connects = 0
@@ -40,6 +48,7 @@ class Watcher:
         self.repeated = 0  # envelopes that one connection sent twice
         self.completed = False
         self._address = address
+        self._quiet = quiet  # seconds of silence after which it believes the line to be dead
         self._http = http
         self._reader = Reader(last=0)
         self._texts: dict[str, str] = {}  # by message
@@ -80,7 +89,8 @@ class Watcher:
         if self.last:
             headers["last-event-id"] = f"{self._reader.epoch}:{self.last}"
         path = f"{address}/threads/{quote(self.thread, safe='')}/events"
-        async with self._http.stream("GET", path, headers=headers) as response:
+        timeout = httpx.Timeout(20, read=self._quiet)
+        async with self._http.stream("GET", path, headers=headers, timeout=timeout) as response:
             if response.status_code != 200:
                 raise Lost
             place = ""
@@ -110,7 +120,8 @@ class Watcher:
         channel = quote(f"agent.{self.thread}", safe="")
         target = f"/ws?channel={channel}&after={self.last}&epoch={self._reader.epoch or ''}"
         async with connect(_socket(address) + target, compression=None, ping_interval=None) as socket:
-            async for text in socket:
+            while True:
+                text = await asyncio.wait_for(socket.recv(), self._quiet)
                 said = json.loads(text)
                 if said["type"] == "hub.subscribed":
                     await self._arrived(address, said)
@@ -125,7 +136,8 @@ class Watcher:
         channel = channel_for(self.thread)
         target = f"{_socket(address)}/app/{KEY}?protocol=7"
         async with connect(target, compression=None, ping_interval=None) as socket:
-            async for text in socket:
+            while True:
+                text = await asyncio.wait_for(socket.recv(), self._quiet)
                 said = json.loads(text)
                 data = json.loads(said["data"]) if isinstance(said.get("data"), str) else said.get("data")
                 match said["event"]:

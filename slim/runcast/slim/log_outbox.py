@@ -155,8 +155,9 @@ class Outbox:
                 self._timer = None
 
     async def beat(self) -> None:
-        """Renew the lease when a third of it has gone by."""
-        if self._until - self._timing.clock() <= self._timing.lease_ms * 2 // 3:
+        """Renew the lease when a third of it has gone by, or when the clock was set and it cannot be told."""
+        lease, left = self._timing.lease_ms, self._until - self._timing.clock()
+        if not lease * 2 // 3 < left <= lease:
             await self._settle(release=False)
 
     async def release(self) -> None:
