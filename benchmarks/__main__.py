@@ -6,8 +6,11 @@ A benchmark is a file in this folder with `run(quick: bool) -> list[dict]`, a ro
     ratio  ours to the peer's                       bar         what the ratio is held to, in words: ">= 8", "<= 1.25"
     ok     whether the bar is held; None where the figure is only shown
 
+    key    the name under which `benchmarks.model` takes `ours` for its arithmetic, where it does
+
 It times nothing itself. The figures belong to the machine they were taken on, so a missed bar is marked in the
-table and ends the program with 1 only under `--strict`.
+table and ends the program with 1 only under `--strict`; a benchmark that breaks always does. `--markdown` measures
+nothing: it writes the last full run into `docs/figures.json` and from there into the documents.
 """
 
 from __future__ import annotations
@@ -18,7 +21,10 @@ import json
 import os
 import pkgutil
 import platform
+import re
 import sys
+import time
+import traceback
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +32,7 @@ from types import ModuleType
 from typing import Any
 
 import benchmarks
+from benchmarks import _figures
 
 RESULTS = Path(__file__).parent / "results"
 COLUMNS = ("name", "ours", "peer", "unit", "ratio", "bar", "ok")
@@ -47,10 +54,13 @@ def measure(package: ModuleType, names: Sequence[str], *, quick: bool) -> list[R
         if run is None:
             continue
         print(f"{name} …", file=sys.stderr, flush=True)
+        began = time.monotonic()
         try:
             rows += [{"benchmark": name, **row} for row in run(quick)]
         except Exception as error:  # noqa: BLE001  the other benchmarks still have something to say
-            rows.append({"benchmark": name, "name": f"broke: {error!r}", "ok": False})
+            traceback.print_exc()
+            rows.append({"benchmark": name, "name": f"broke: {error!r:.200}", "ok": False})
+        print(f"{name} took {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     return rows
 
 
@@ -86,13 +96,29 @@ def shown(value: Any, column: str) -> str:
 def keep(rows: Sequence[Row], folder: Path, *, quick: bool) -> Path:
     """Write the rows down with what they were measured on; answers where."""
     now = datetime.now(UTC)
-    machine = {"python": platform.python_version(), "machine": platform.machine(), "cpus": os.cpu_count()}
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{now:%Y-%m-%dT%H%M%SZ}.json"
     path.write_text(
-        json.dumps({"at": now.isoformat(), "quick": quick, **machine, "rows": list(rows)}, indent=1) + "\n"
+        json.dumps({"at": now.isoformat(), "quick": quick, **machine(), "rows": list(rows)}, indent=1) + "\n"
     )
     return path
+
+
+def machine() -> dict[str, Any]:
+    """What the figures belong to; no name of it."""
+    told: dict[str, Any] = {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cpus": os.cpu_count(),
+    }
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        told |= {"cpu": found[1]} if found else {}
+        pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+        told["memory_gib"] = round(pages * size / 2**30)
+    except (OSError, ValueError):  # not everywhere
+        pass
+    return told
 
 
 def main(
@@ -108,16 +134,40 @@ def main(
         "--only", metavar="NAME", action="append", help="this benchmark alone; may be repeated"
     )
     parser.add_argument("--strict", action="store_true", help="end with 1 when a bar is missed")
+    parser.add_argument(
+        "--markdown", action="store_true", help="measure nothing: bring the last full run into the documents"
+    )
     asked = parser.parse_args(arguments)
     names = found(package)
+    if asked.markdown:
+        return publish(results, measuring(package))
     unknown = set(asked.only or ()) - set(names)
     if unknown:
         parser.error(f"no benchmark named {', '.join(sorted(unknown))}; there are: {', '.join(names)}")
     rows = measure(package, asked.only or names, quick=asked.quick)
     print(table(rows))
     print(f"\nwritten to {keep(rows, results, quick=asked.quick)}")
-    missed = [row for row in rows if row.get("ok") is False]
-    return 1 if missed and asked.strict else 0
+    broken = any(row["name"].startswith("broke: ") for row in rows)
+    missed = any(row.get("ok") is False for row in rows)
+    return 1 if broken or (missed and asked.strict) else 0
+
+
+def measuring(package: ModuleType) -> list[str]:
+    """The benchmarks that measure; the others are only asked by them."""
+    modules = {name: importlib.import_module(f"{package.__name__}.{name}") for name in found(package)}
+    return [name for name, module in modules.items() if hasattr(module, "run")]
+
+
+def publish(results: Path, names: Sequence[str]) -> int:
+    """The last full run as `docs/figures.json`, and the documents' blocks from that."""
+    try:
+        _figures.keep(_figures.newest(results, names))
+    except LookupError as error:
+        print(error, file=sys.stderr)
+        return 1
+    written = _figures.rewrite(_figures.read())
+    print(f"written: {', '.join(str(path.relative_to(_figures.ROOT)) for path in (_figures.FILE, *written))}")
+    return 0
 
 
 if __name__ == "__main__":

@@ -84,10 +84,13 @@ def wire_rows(seconds: int) -> list[Row]:
             fewer,
             ">= 3",
             fewer >= 3,
-        ),
-        _row("bytes a second, rolled up", after, before, "kB", before / after, "", None),
-        _row("bytes a second, rolled up and deflated", packed, before, "kB", before / packed, "", None),
-    ]
+        )
+        | {"key": "frames_s"},
+        _row("bytes a second, rolled up", after, before, "kB", before / after, "", None) | {"key": "wire_kb_s"},
+        _row("bytes a second, rolled up and deflated", packed, before, "kB", before / packed, "", None)
+        | {"key": "deflated_kb_s"},
+        {"name": "events a second of such a run", "ours": len(log) / seconds, "unit": "events", "bar": "shown", "ok": None, "key": "events_s"},
+    ]  # fmt: skip
 
 
 def mapper_rows(seconds: int, repeat: int) -> list[Row]:

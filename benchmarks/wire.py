@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import timeit
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from ag_ui.core import Event
@@ -13,6 +14,7 @@ from pydantic import TypeAdapter
 
 from runcast.slim.wire import decode, encode
 
+RECORDINGS = Path(__file__).resolve().parents[1] / "tests" / "adapters" / "langgraph" / "recordings"
 WORDS = [
     "The",
     "weather",
@@ -126,6 +128,12 @@ def one_run() -> list[dict[str, Any]]:
     ]
 
 
+def recorded() -> list[dict[str, Any]]:
+    """What the LangGraph adapter made of every recording there is."""
+    lines = (line for path in sorted(RECORDINGS.glob("*.events")) for line in path.read_bytes().splitlines())
+    return [json.loads(line) for line in lines]
+
+
 SAMPLES: dict[str, list[dict[str, Any]]] = {
     "text delta": deltas("TEXT_MESSAGE_CONTENT", "messageId", "msg_01hxyz0123456789", ["weather "]),
     "arguments delta": deltas("TOOL_CALL_ARGS", "toolCallId", "call_01hxyz0123456789", ['"city": ']),
@@ -182,7 +190,7 @@ def run(quick: bool) -> list[dict[str, Any]]:
     adapter: TypeAdapter[Any] = TypeAdapter(Event)
     official = EventEncoder()
     rows = []
-    for name, sample in SAMPLES.items():
+    for name, sample in (SAMPLES | {"a recorded mix": recorded()}).items():
         sample = sample * (1 if len(sample) > 1 else 100)
         events = [adapter.validate_python(event) for event in sample]
         lines = [json.dumps(event, separators=(",", ":")).encode() for event in sample]
@@ -194,7 +202,7 @@ def run(quick: bool) -> list[dict[str, Any]]:
             "decode peer": streamed(adapter.validate_json, lines),
         }
         took = fastest(calls, 0.002 if quick else 0.01, 2 if quick else 40)
-        least = 5 if name == "one whole run" else 8
+        least = 5 if len(sample) > 100 else 8
         rows.append(row(f"encode {name}", took["encode"], took["encode peer"], len(events), least))
         rows.append(row(f"decode {name}", took["decode"], took["decode peer"], len(events), 1))
     return rows

@@ -57,8 +57,19 @@ def test_the_figures_are_written_down_with_the_machine(package: ModuleType, tmp_
 
 
 def test_a_missed_bar_ends_with_one_only_when_asked(package: ModuleType, tmp_path: Path):
-    assert main([], package=package, results=tmp_path) == 0
-    assert main(["--strict"], package=package, results=tmp_path) == 1
+    assert main(["--only", "cups"], package=package, results=tmp_path) == 0
+    assert main(["--only", "cups", "--strict"], package=package, results=tmp_path) == 1
+
+
+def test_a_benchmark_that_breaks_ends_with_one(package: ModuleType, tmp_path: Path):
+    assert main(["--only", "broken"], package=package, results=tmp_path) == 1
+
+
+def test_figures_are_not_published_without_a_full_run(
+    package: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["--markdown"], package=package, results=tmp_path) == 1
+    assert "say `make bench` first" in capsys.readouterr().err
 
 
 def test_an_unknown_benchmark_is_refused_with_those_there_are(
