@@ -13,7 +13,7 @@ JOBS ?= auto
 export PATH := $(CURDIR)/$(NODE):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup js demo test lint cores check format chaos bench fuzz build constraints clean picture
+.PHONY: help setup js demo test lint cores check format chaos bench figures fuzz build constraints clean picture
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -63,6 +63,9 @@ chaos: setup  ## the reliability suite in its long form: kills, cuts, stalls, fu
 
 bench: setup js  ## ratios against peers, measured in one run; JSON in benchmarks/results
 	$(BIN)/python -m benchmarks $(ARGS)
+
+figures: setup  ## the last full bench into docs/figures.json, and from there into the documents
+	@$(BIN)/python -m benchmarks --markdown
 
 fuzz: setup  ## ten minutes of hostile inputs; ARGS="--seconds 60 --only wire,hub" narrows them
 	@$(UV) pip install --quiet --python $(BIN)/python --target .venv/fuzz --only-binary :all: 'atheris>=3' 2>/dev/null || \

@@ -53,11 +53,12 @@ def test_ci_is_a_script_that_runs_the_command_of_the_readme():
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     assert "make test" in script.read_text()
+    assert "make bench ARGS=--quick" in script.read_text()
     assert "make test" in (ROOT / "README.md").read_text()
     subprocess.run(["bash", "-n", str(script)], check=True)
 
 
-@pytest.mark.parametrize("target", ["setup", "demo", "test", "check", "bench", "build"])
+@pytest.mark.parametrize("target", ["setup", "demo", "test", "check", "bench", "figures", "build"])
 def test_the_makefile_has_what_the_documents_name(target: str):
     said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
     assert any(line.split()[0] == target for line in said.splitlines())
