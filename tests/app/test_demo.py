@@ -88,8 +88,10 @@ def test_keys_kill_the_worker_and_bring_it_back() -> None:
         os.environ.update(COLUMNS="200", TERM="xterm")
         os.execv(sys.executable, [sys.executable, "-m", "runcast.app", "demo"])
     try:
-        url = re.search(r"http://\S+", until(terminal, "quit"))
+        greeting = until(terminal, "quit")
+        url = re.search(r"http://\S+", greeting)
         assert url is not None
+        assert re.search(r"live after \d+\.\d s", greeting)
         address = url.group().replace("\x1b[0m", "").split("/?")[0]
         assert httpx.get(f"{address}/").status_code == 200
         live = time.monotonic() - began

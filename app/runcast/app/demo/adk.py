@@ -1,4 +1,4 @@
-"""The demo's ADK agent: three real agents in a row, tools at once, one that fails once, a confirmation; a scripted model.
+"""The demo's ADK workflow: three real agents, tools at once, one that fails once, a confirmation; a scripted model.
 
 What the model says follows from what it is shown, so that a worker that comes back says the same.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 try:
-    from google.adk.agents import LlmAgent, SequentialAgent  # pyright: ignore[reportDeprecated]  # what users have
+    from google.adk.agents import LlmAgent
     from google.adk.apps import App, ResumabilityConfig
     from google.adk.models.base_llm import BaseLlm
     from google.adk.models.llm_request import LlmRequest
@@ -20,6 +20,7 @@ try:
     from google.adk.sessions.sqlite_session_service import SqliteSessionService
     from google.adk.tools.function_tool import FunctionTool
     from google.adk.tools.tool_context import ToolContext
+    from google.adk.workflow import START, Workflow
     from google.genai import types
 except ImportError as error:
     raise ImportError("for the demo with ADK, install runcast[adk]") from error
@@ -127,12 +128,15 @@ def build(folder: Path, *, pace: float = 0.04) -> AdkAdapter:
     def agent(name: Literal["planner", "writer", "publisher"], *tools: Any) -> LlmAgent:
         return LlmAgent(name=name, model=Scripted(role=name, pace=pace), tools=list(tools))
 
-    desk = SequentialAgent(  # pyright: ignore[reportDeprecated]  # what users have
+    desk = Workflow(
         name=NAMES["adk"],
-        sub_agents=[
-            agent("planner", search_archive, forecast, check_connection),
-            agent("writer"),
-            agent("publisher", FunctionTool(publish, require_confirmation=True)),
+        edges=[
+            (
+                START,
+                agent("planner", search_archive, forecast, check_connection),
+                agent("writer"),
+                agent("publisher", FunctionTool(publish, require_confirmation=True)),
+            )
         ],
     )
     app = App(name=desk.name, root_agent=desk, resumability_config=ResumabilityConfig(is_resumable=True))

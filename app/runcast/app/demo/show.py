@@ -56,10 +56,12 @@ async def headless(kind: str, *, seed: int | None = None, pace: float = 0.01) ->
 
 async def interactive(kind: str, *, port: int, folder: Path, say: Say, pace: float = 0.04) -> None:
     """The page, and keys to be rough with the worker."""
+    began = time.monotonic()
     desk = Desk(folder, kind, pace=pace)
     async with serving(desk, desk.asgi(), port=port) as url:
         shown = url.replace("127.0.0.1", "localhost")
-        say.print(f"\n  [b]{shown}/?thread={THREAD}[/b]\n\n  {KEYS}\n")
+        live = time.monotonic() - began
+        say.print(f"\n  [b]{shown}/?thread={THREAD}[/b]   live after {live:.1f} s\n\n  {KEYS}\n")
         await desk.worker.start()
         desk.watch(THREAD)
         if not await desk.log.runs(THREAD):
