@@ -8,9 +8,11 @@ import pytest
 from ag_ui.core import (
     ActivityDeltaEvent,
     ActivitySnapshotEvent,
+    AssistantMessage,
     CustomEvent,
     Event,
     Interrupt,
+    MessagesSnapshotEvent,
     RawEvent,
     RunErrorEvent,
     RunFinishedCancelledOutcome,
@@ -409,3 +411,19 @@ def test_a_huge_delta_is_split_on_whole_characters_and_nothing_is_lost(sample: s
     assert [envelope.payload["chunk_index"] for envelope in told] == list(range(len(told)))
     parts = [envelope.part for envelope in told[:-1]]
     assert parts == [(n, len(parts)) for n in range(1, len(parts) + 1)]
+
+
+def test_a_snapshot_corrects_what_an_earlier_run_said():
+    """A mapper that begins with this run says the same: the snapshot names what it takes back."""
+    noted = {"runcast": {"corrects": {"messages": ["old", "half"], "reasoning": ["t"]}}}
+    restated = MessagesSnapshotEvent(
+        messages=[AssistantMessage(id="half", content="half and whole")], metadata=noted
+    )
+    told = payloads(mapped([restated], BroadcastConfig(reasoning=True)), "agent.stream.chunk")
+    assert [(each["message_id"], each["chunk"], each["replace"]) for each in told] == [
+        ("old", "", True),
+        ("half", "half and whole", True),
+    ]
+    [thought] = payloads(mapped([restated], BroadcastConfig(reasoning=True)), "agent.reasoning.chunk")
+    assert (thought["message_id"], thought["replace"]) == ("t", True)
+    assert len(mapped([restated])) == 2

@@ -99,7 +99,13 @@ class OpenBlocks:
     # ------------------------------------------------------------- reasoning
 
     def reasoning(
-        self, reasoning_id: str, delta: str, *, message_id: str, owner: str | None = None
+        self,
+        reasoning_id: str,
+        delta: str,
+        *,
+        message_id: str,
+        owner: str | None = None,
+        metadata: Meta | None = None,
     ) -> list[Event]:
         """A thought that precedes `message_id`. Span and message share the reasoning id."""
         held = self._reasoning.get(reasoning_id)
@@ -108,7 +114,8 @@ class OpenBlocks:
             tag = _owned(owner)
             self._reasoning[reasoning_id] = (message_id, tag)
             events.append(ReasoningStartEvent(message_id=reasoning_id, **tag, **self._now()))
-            events.append(ReasoningMessageStartEvent(message_id=reasoning_id, **tag, **self._now()))
+            start = _given(metadata=metadata)
+            events.append(ReasoningMessageStartEvent(message_id=reasoning_id, **start, **tag, **self._now()))
         else:
             tag = held[1]
         if delta:
@@ -346,9 +353,14 @@ class OpenBlocks:
 
     # ------------------------------------------------------------------- all
 
-    def close_all(self, *, error: str | None = None, code: str | None = None) -> list[Event]:
-        """Close everything, innermost first; subagents end in error when `error` says why the run broke."""
-        events = self._close_streams(None)
+    def close_all(
+        self, *, error: str | None = None, code: str | None = None, metadata: Meta | None = None
+    ) -> list[Event]:
+        """Close everything, innermost first; subagents end in error when `error` says why the run broke.
+
+        `metadata` goes on the ends of texts and calls that did not come to an end by themselves.
+        """
+        events = self._close_streams(None, metadata)
         for subagent in reversed(list(self._subagents)):
             if subagent not in self._subagents:
                 continue
@@ -367,7 +379,7 @@ class OpenBlocks:
             events += self._force_step(*key)
         return events
 
-    def _close_streams(self, owner: str | None) -> list[Event]:
+    def _close_streams(self, owner: str | None, metadata: Meta | None = None) -> list[Event]:
         """End reasoning, text and calls: of one owner, or of everybody."""
 
         def of(tag: Meta) -> bool:
@@ -377,9 +389,9 @@ class OpenBlocks:
         for rid in [rid for rid, (_, tag) in self._reasoning.items() if of(tag)]:
             events += self.close_reasoning(rid)
         for mid in [mid for mid, tag in self._texts.items() if of(tag)]:
-            events += self.close_text(mid)
+            events += self.close_text(mid, metadata=metadata)
         for cid in [cid for cid, (_, tag) in self._calls.items() if of(tag)]:
-            events += self.close_call(cid)
+            events += self.close_call(cid, metadata=metadata)
         return events
 
     def _force_step(self, owner: str | None, name: str) -> list[Event]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from ag_ui.core import (
     MessagesSnapshotEvent,
@@ -20,7 +20,7 @@ from ag_ui.core import (
 )
 
 from runcast.broadcast.config import BroadcastConfig
-from runcast.broadcast.view import Draft, RunView, TextView, owned
+from runcast.broadcast.view import Draft, RunView, TextView, notes, owned
 from runcast.slim.truncate import clean
 
 TEXT, THOUGHT = "agent.stream.chunk", "agent.reasoning.chunk"
@@ -105,6 +105,29 @@ class Texts:
             text.gone = message_id not in contents
             if isinstance(content, str):  # else it is media, of which a watcher is shown nothing
                 drafts += self._replaced(view, message_id, text, clean(content))
+        return drafts + self._from_before(view, event, contents)
+
+    def _from_before(
+        self, view: RunView, event: MessagesSnapshotEvent, contents: dict[str, Any]
+    ) -> list[Draft]:
+        """What the snapshot names as corrected, and an earlier run said: nobody but its producer knows of that here."""
+        named = notes(event.metadata).get("corrects")
+        if not isinstance(named, dict):
+            return []
+        named = cast("dict[str, list[str]]", named)
+        drafts: list[Draft] = []
+        for kind, key in ((TEXT, "messages"), (THOUGHT, "reasoning")):
+            told = view.texts if kind == TEXT else {}
+            if kind == THOUGHT and not self._config.reasoning:
+                continue
+            for message_id in named.get(key, ()):
+                content = contents.get(message_id) or ""
+                if message_id in told or not isinstance(content, str):
+                    continue
+                role = "assistant" if kind == TEXT else "reasoning"
+                pieces = self._chunk(view, kind, message_id, TextView(role), clean(content), complete=True)
+                pieces[0][1]["replace"] = True
+                drafts += pieces
         return drafts
 
     def _replaced(self, view: RunView, message_id: str, text: TextView, full: str) -> list[Draft]:

@@ -105,6 +105,7 @@ class Recording:
             aliases=told["aliases"],
             to_messages=to_agui,
             clock=lambda: next(ticks),
+            shown=[] if "shown" in told else None,
         )
 
     def error(self, run: int) -> BaseException | None:

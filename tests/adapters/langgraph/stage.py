@@ -78,6 +78,7 @@ class Stage:
                 "input": input.model_dump(mode="json", by_alias=True),
                 "known": sorted(given.get("known", ())),
                 "aliases": dict(given.get("aliases") or {}),
+                "shown": [],
             }
             self.kept.append(translator)
             return translator

@@ -39,6 +39,7 @@ from runcast.adapters.adk.intake import Plan, check_place, echo, instructions, p
 from runcast.adapters.adk.options import AdkOptions
 from runcast.adapters.adk.plugin import ClientSide
 from runcast.adapters.adk.recall import lost_events, past_events, without_questions
+from runcast.adapters.adk.standing import corrections
 from runcast.adapters.adk.translator import AdkTranslator
 from runcast.adapters.adk.values import changes, mapping, plain, visible
 from runcast.adapters.errors import InvalidInput, ThreadBusy, UnknownRun
@@ -357,6 +358,7 @@ class AdkAdapter:
             frontend=[tool.name for tool in run.input.tools or []],
             resumed_from=resumed_from,
             place=where,
+            corrections=corrections(run.input, run.resume, session.events, self.name, options),
         )
 
 

@@ -89,6 +89,7 @@ class AdkTranslator:
         frontend: Collection[str] = (),
         resumed_from: str | None = None,
         place: Mapping[str, Any] | None = None,
+        corrections: Sequence[AgEvent] = (),
     ) -> None:
         self._options = options
         self._clock = clock
@@ -99,6 +100,7 @@ class AdkTranslator:
         self._given = answers  # answers to interrupts that this run brings along
         self._frontend = frozenset(frontend) if options.frontend_tools == "pending" else frozenset[str]()
         self._resumed_from = resumed_from
+        self._corrections = corrections  # what an attempt that broke off must not leave standing
         self._where = dict(place or {})  # session, app and user: what finds this run's place again
         self._frame = RunFrame(ids, input=input, clock=clock)
         self._blocks = OpenBlocks(clock=clock)
@@ -121,6 +123,7 @@ class AdkTranslator:
         """RUN_STARTED, the state the client lacks, and the answers that this run brings to open calls."""
         said = note(framework="adk", agent=self._root, resumed_from=self._resumed_from)
         events = self._frame.started(metadata=said)
+        events += [event.model_copy(update=self._now()) for event in self._corrections]
         if self._state is not None:
             events.append(StateSnapshotEvent(snapshot=dict(self._state), **self._now()))
         events += self._steps.start(TOOLS) if self._given else []
@@ -163,7 +166,7 @@ class AdkTranslator:
 
     def cancel(self) -> list[AgEvent]:
         """The run was stopped."""
-        events = self._blocks.close_all() + self._snapshot()
+        events = self._blocks.close_all(metadata=note(discarded="cancelled")) + self._snapshot()
         return events + self._frame.cancelled(metadata=self._ending("cancelled"))
 
     # ----------------------------------------------------------------- partial
@@ -432,7 +435,8 @@ class AdkTranslator:
         ]
 
     def _failed(self, told: Failure) -> list[AgEvent]:
-        events = self._blocks.close_all(error=told.message, code=told.code) + self._snapshot()
+        torn = note(discarded="error")
+        events = self._blocks.close_all(error=told.message, code=told.code, metadata=torn) + self._snapshot()
         return events + self._frame.failed(told, metadata=self._ending("error"))
 
     def _snapshot(self) -> list[AgEvent]:

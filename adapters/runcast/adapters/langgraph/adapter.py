@@ -40,6 +40,8 @@ from runcast.adapters.langgraph.interrupts import BREAKPOINT, to_interrupt
 from runcast.adapters.langgraph.messages import to_agui, to_langchain
 from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.parts import messages_of
+from runcast.adapters.langgraph.review import Review
+from runcast.adapters.langgraph.standing import Standing
 from runcast.adapters.langgraph.state import as_mapping
 from runcast.adapters.langgraph.translator import CHECKPOINTS, STREAM_MODES, LangGraphTranslator
 from runcast.adapters.pump import Pump
@@ -59,9 +61,9 @@ class _Job:
     control: RunControl = field(default_factory=RunControl)
     input: Any = None
     config: dict[str, Any] = field(default_factory=dict[str, Any])
-    recalled: ResumePoint | None = (
-        None  # what the graph is told again, because it holds nothing of the thread
-    )
+    # what the graph is told again, because it holds nothing of the thread
+    recalled: ResumePoint | None = None
+    standing: Standing = field(default_factory=Standing)
 
 
 class LangGraphAdapter:
@@ -95,8 +97,6 @@ class LangGraphAdapter:
         self._active: dict[str, _Job] = {}  # by run id
         self._busy: dict[str, str] = {}  # thread id -> its active run
 
-    # ---------------------------------------------------------------- running
-
     @property
     def saver(self) -> Any:
         """What keeps the graph's checkpoints; None where nothing does, True where a remote graph has its own."""
@@ -106,6 +106,8 @@ class LangGraphAdapter:
     def durability(self) -> Literal["sync", "async", "exit"] | None:
         """When they are written; None leaves it to the graph."""
         return self._options.durability
+
+    # ---------------------------------------------------------------- running
 
     def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncGenerator[Event, None]:
         """One run. Bad input is told as RUN_ERROR before the graph starts. Close the iterator to stop the run."""
@@ -195,9 +197,10 @@ class LangGraphAdapter:
     async def _prepare(
         self, input: RunAgentInput, resume: ResumePoint | None, job: _Job
     ) -> LangGraphTranslator:
-        thread = self._snapshot(resume)
-        if thread is None and self._stores:
-            thread = self._thread(await self.graph.aget_state(self._where(input)))
+        thread, state = self._snapshot(resume), None
+        if self._stores and (thread is None or (thread.unfinished and self._local)):
+            state = await self.graph.aget_state(self._where(input))
+            thread = self._found(state, thread)
         elif (
             self._may_be_gone(thread) and await self.graph.checkpointer.aget_tuple(self._where(input)) is None
         ):
@@ -209,14 +212,19 @@ class LangGraphAdapter:
             found = self.graph.checkpointer.alist(self._where(input), filter=_turn(asked.before), limit=1)
             async for checkpoint in found:
                 fork = checkpoint
+        review = Review(input, resume, job.recalled, state, self._options)
+        for namespace in review.wanted(asked.ask) if self._local else ():
+            review.add(namespace, await self.graph.checkpointer.aget_tuple(self._where(input, namespace)))
+        job.standing = review.standing(asked.ask)
         return self._prepared(input, thread, asked, fork, job)
 
     def _prepare_sync(
         self, input: RunAgentInput, resume: ResumePoint | None, job: _Job
     ) -> LangGraphTranslator:
-        thread = self._snapshot(resume)
-        if thread is None and self._stores:
-            thread = self._thread(self.graph.get_state(self._where(input)))
+        thread, state = self._snapshot(resume), None
+        if self._stores and (thread is None or (thread.unfinished and self._local)):
+            state = self.graph.get_state(self._where(input))
+            thread = self._found(state, thread)
         elif self._may_be_gone(thread) and self.graph.checkpointer.get_tuple(self._where(input)) is None:
             thread = None
         job.recalled = resume if thread is None else None
@@ -225,18 +233,31 @@ class LangGraphAdapter:
         if asked.before is not None:
             found = self.graph.checkpointer.list(self._where(input), filter=_turn(asked.before), limit=1)
             fork = next(iter(found), None)
+        review = Review(input, resume, job.recalled, state, self._options)
+        for namespace in review.wanted(asked.ask) if self._local else ():
+            review.add(namespace, self.graph.checkpointer.get_tuple(self._where(input, namespace)))
+        job.standing = review.standing(asked.ask)
         return self._prepared(input, thread, asked, fork, job)
 
-    def _where(self, input: RunAgentInput) -> dict[str, Any]:
+    def _where(self, input: RunAgentInput, namespace: str = "") -> dict[str, Any]:
         configurable = {**self._config.get("configurable", {}), "thread_id": input.thread_id}
+        if namespace:
+            configurable["checkpoint_ns"] = namespace
         return {"configurable": configurable}
 
     def _may_be_gone(self, thread: Thread | None) -> bool:
         """Whether to look that a snapshot's checkpoint is still there: it may be pruned, or the checkpointer new.
 
-        The bare tuple is read, which costs less than a state. A remote graph keeps its checkpoints where none are seen.
+        Of a thread that ended well the bare tuple is read, which costs less than a state. A remote graph keeps its
+        checkpoints where none are seen.
         """
         return thread is not None and self._local
+
+    def _found(self, state: Any, told: Thread | None) -> Thread | None:
+        """The thread as the checkpointer or the snapshot tells it; None for a snapshot whose checkpoint is gone."""
+        if told is None:
+            return self._thread(state)
+        return None if _checkpoint_of(state) is None else told
 
     def _snapshot(self, resume: ResumePoint | None) -> Thread | None:
         """The thread as a snapshot tells it: no state is read then."""
@@ -255,7 +276,7 @@ class LangGraphAdapter:
     def _thread(self, state: Any) -> Thread:
         """The thread as the checkpointer tells it."""
         messages = messages_of(state.values, self._options.messages_key) or []
-        checkpoint_id = mapped(mapped(state.config).get("configurable")).get("checkpoint_id")
+        checkpoint_id = _checkpoint_of(state)
         interrupts = [to_interrupt(each) for each in state.interrupts]
         if state.next and not interrupts:
             interrupts = [Interrupt(id=f"{BREAKPOINT}{checkpoint_id}", reason="breakpoint")]
@@ -273,8 +294,11 @@ class LangGraphAdapter:
         resumed = resumed_from(asked, thread)
         if job.recalled is not None:  # its messages are history: they go to the graph, and are not said anew
             echo, told, resumed = input, list(asked.messages), "snapshot"
-        known = told_before(told, thread, asked)
-        translator = self._translator(echo, known=known, aliases=aliases, resumed=resumed)
+        standing = job.standing
+        known = told_before(told, thread, asked) | {message.id for message in standing.instead}
+        translator = self._translator(
+            echo, known=known - set(standing.gone), aliases=aliases, resumed=resumed, standing=standing
+        )
         job.input = self._graph_input(input, asked, aliases, job.recalled)
         job.config = self._run_config(input, asked, Probe(translator.asides.append), fork)
         return translator
@@ -286,6 +310,7 @@ class LangGraphAdapter:
         known: Collection[str] = (),
         aliases: Mapping[str, str] | None = None,
         resumed: str | None = None,
+        standing: Standing = Standing(),  # noqa: B008  # frozen
     ) -> LangGraphTranslator:
         return LangGraphTranslator(
             RunIds(input.thread_id, input.run_id, input.parent_run_id),
@@ -299,6 +324,9 @@ class LangGraphAdapter:
             resumed_from=resumed,
             to_messages=to_agui,
             clock=_milliseconds,
+            shown=standing.shown,
+            gone=standing.gone,
+            instead=standing.instead,
         )
 
     def _graph_input(
@@ -355,6 +383,11 @@ class LangGraphAdapter:
             if self._options.durability is not None and self._stores:
                 given["durability"] = self._options.durability
         return given
+
+
+def _checkpoint_of(state: Any) -> Any:
+    """The id of the checkpoint a state was read from; None where there is none."""
+    return mapped(mapped(state.config).get("configurable")).get("checkpoint_id")
 
 
 async def _refused(error: Exception) -> AsyncGenerator[Any, None]:

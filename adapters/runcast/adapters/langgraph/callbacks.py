@@ -18,8 +18,9 @@ from uuid import UUID
 from ag_ui.core import Event
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.outputs import LLMResult
+from langchain_core.runnables.config import set_config_context
 from langgraph.callbacks import GraphCallbackHandler, GraphInterruptEvent
-from langgraph.config import get_stream_writer
+from langgraph.config import get_config, get_stream_writer
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from runcast.adapters.delivery import Delivery, Sink
@@ -59,6 +60,16 @@ class Probe(BaseCallbackHandler):
         self._models: dict[UUID, Mapping[str, Any]] = {}  # model runs at work -> where
         self._attempts: dict[str, int] = {}  # checkpoint namespace of a node -> times started
         self._nodes: dict[UUID, str] = {}  # nodes at work -> their checkpoint namespace
+        self._inside: dict[str, Any] = {}  # checkpoint namespace of a node -> the config its callbacks ran in
+
+    def _tell_inside(self, place: str, type: str, data: Mapping[str, Any]) -> None:
+        """Tell from where a node stood in an earlier attempt: the next one has said nothing yet."""
+        config = self._inside.get(place)
+        if config is None:
+            self._tell(type, data)
+            return
+        with set_config_context(config) as context:
+            context.run(self._tell, type, data)
 
     def _tell(self, type: str, data: Mapping[str, Any]) -> None:
         told = Aside(type, data)
@@ -81,7 +92,13 @@ class Probe(BaseCallbackHandler):
         if metadata is None:
             return
         metadata[RUN_MARK] = str(run_id)
+        self._stands(metadata)
         self._models[run_id] = _model(run_id, metadata, tags)
+
+    def _stands(self, metadata: Mapping[str, Any]) -> None:
+        """Keep the config of a node that does something: its stream is reached through it."""
+        with suppress(RuntimeError):
+            self._inside[str(metadata.get("langgraph_checkpoint_ns"))] = get_config()
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """A model's final message: its id in the state, and its usage."""
@@ -115,7 +132,7 @@ class Probe(BaseCallbackHandler):
         self._nodes[run_id] = place
         self._attempts[place] = attempts = self._attempts.get(place, 0) + 1
         if attempts > 1:
-            self._tell("retry", {"task_id": place.rpartition(":")[2], "attempt": attempts})
+            self._tell_inside(place, "retry", {"task_id": place.rpartition(":")[2], "attempt": attempts})
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A node is done."""
@@ -143,6 +160,7 @@ class Probe(BaseCallbackHandler):
         if not metadata:
             return
         call_id = str(kwargs.get("tool_call_id") or run_id)
+        self._stands(metadata)
 
         def write(delta: Any) -> None:
             self._tell("tools", {"event": "tool-output-delta", "tool_call_id": call_id, "delta": delta})

@@ -36,7 +36,7 @@ class Lane:
     __slots__ = (
         *("_named", "_open", "_thoughts", "again", "begun", "calls", "finish_reason", "id", "mark", "model"),
         "owner",
-        *("sealed", "slot", "task", "thought", "usage"),
+        *("noted", "sealed", "slot", "task", "thought", "usage"),
     )
 
     def __init__(
@@ -46,6 +46,7 @@ class Lane:
         self.mark = mark  # the model run, where it is known
         self.task = task  # the checkpoint namespace of the node that called the model
         self.owner = owner
+        self.noted: dict[str, Any] | None = None  # what travels with its beginning: where it was said
         self.calls: list[str] = []  # ids of calls told, unanswered ones in order (shared with Results)
         self.thought: str | None = None  # id of the latest thought
         self.slot: Hashable = None  # the block it came in

@@ -18,7 +18,7 @@ from typing import Any
 
 from ag_ui.core import CustomEvent, Event
 
-from runcast.adapters.blocks import Clock, OpenBlocks
+from runcast.adapters.blocks import Clock, Meta, OpenBlocks
 from runcast.adapters.frame import note
 from runcast.adapters.langgraph.chunks import Piece, pieces
 from runcast.adapters.langgraph.content import text_of
@@ -26,6 +26,7 @@ from runcast.adapters.langgraph.encode import plain
 from runcast.adapters.langgraph.lanes import Call, Lane
 from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.parts import RUN_MARK, SEPARATOR
+from runcast.adapters.langgraph.places import PLACE, UNKNOWN, Progress
 from runcast.adapters.langgraph.tools import Results
 
 RUN_PREFIX = "lc_run--"  # LangChain's id for a message whose provider gave none (yet)
@@ -52,6 +53,7 @@ class Speech:
         aliases: Mapping[str, str] | None = None,
         run_id: str = "",
         clock: Clock | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self.aliases: dict[str, str] = {}
         self._blocks = blocks
@@ -70,6 +72,8 @@ class Speech:
             str, list[tuple[str, Any]]
         ] = {}  # the same of tasks that ended, by graph, for a step
         self._hushed: set[str | None] = set()  # ids of messages that are not to be told
+        self._progress = progress or Progress()
+        self._places: dict[str, str] = {}  # public ids of what this run said -> where
 
     # ---------------------------------------------------------------- chunks
 
@@ -81,7 +85,9 @@ class Speech:
             lane = self._lane(held["id"], meta, owner)
         content, extra, entries = held["content"], held["additional_kwargs"], held["tool_call_chunks"]
         if type(content) is str and not extra and not entries:
-            events = self._blocks.text(lane.id, content, owner=lane.owner) if content else []
+            events = (
+                self._blocks.text(lane.id, content, owner=lane.owner, metadata=lane.noted) if content else []
+            )
         else:
             events = self._pieces(lane, content, extra)
             events += self._calls(lane, entries, meta)
@@ -102,6 +108,7 @@ class Speech:
             lane = self._adopt(task, own)
         if lane is None:
             lane = Lane(raw, mark, task, owner, again=raw in self._public)
+            lane.noted = self._said_at(raw, meta)
         elif own is None:
             self.aliases[lane.id] = raw
         if mark:
@@ -111,6 +118,26 @@ class Speech:
         self._lanes[raw] = lane
         self._public[raw] = self._public[lane.id] = lane.id
         return lane
+
+    def _said_at(self, message_id: str, meta: Mapping[str, Any]) -> Meta | None:
+        """Remember where a message is said; the note of it, where that means something later."""
+        namespace = str(meta.get("langgraph_checkpoint_ns", ""))
+        if ":" not in namespace:
+            return None
+        place = self._progress.place(namespace, meta.get("langgraph_step", UNKNOWN))
+        self._places[message_id] = place
+        return {PLACE: place} if self._progress.stored else None
+
+    def said_in(self, task_id: str) -> list[str]:
+        """What was said in a task's broken attempt, and will be said again: ids of messages, thoughts and results."""
+        return [key for key, place in self._places.items() if self._progress.again(place, task_id)]
+
+    def forget(self, gone: Collection[str]) -> None:
+        """These were taken back: under the same ids they are new."""
+        for key in gone:
+            self._places.pop(key, None)
+        for raw in [raw for raw, public in self._public.items() if public in gone]:
+            del self._public[raw]
 
     def _adopt(self, task: str, own: str | None) -> Lane | None:
         """An unmarked chunk with a new id: the task's only message that may have drifted to it.
@@ -126,13 +153,13 @@ class Speech:
         for piece in pieces(content, extra):
             match piece.kind:
                 case "text":
-                    events += self._blocks.text(lane.id, piece.text, owner=lane.owner)
+                    events += self._blocks.text(lane.id, piece.text, owner=lane.owner, metadata=lane.noted)
                 case "thought":
                     events += self._think(lane, piece)
                 case "sealed":
                     events += self._seal(lane, piece)
                 case "sealed-text":
-                    events += self._blocks.text(lane.id, "", owner=lane.owner)
+                    events += self._blocks.text(lane.id, "", owner=lane.owner, metadata=lane.noted)
                     events += self._blocks.encrypted(lane.id, piece.text, owner=lane.owner)
                 case "other":
                     events += self._carry(lane, piece.block)
@@ -153,7 +180,14 @@ class Speech:
             events += [] if thought is None else self._blocks.close_reasoning(thought)
             thought = lane.begin_thought(piece.slot)
         lane.begun = True
-        return events + self._blocks.reasoning(thought, piece.text, message_id=lane.id, owner=lane.owner)
+        return events + self._thought(lane, thought, piece.text)
+
+    def _thought(self, lane: Lane, thought: str, text: str) -> list[Event]:
+        if lane.id in self._places:
+            self._places[thought] = self._places[lane.id]
+        return self._blocks.reasoning(
+            thought, text, message_id=lane.id, owner=lane.owner, metadata=lane.noted
+        )
 
     def _seal(self, lane: Lane, piece: Piece) -> list[Event]:
         """A provider's signature belongs to the thought of its block, which may be empty (redacted) or over."""
@@ -163,7 +197,7 @@ class Speech:
         events: list[Event] = []
         if not lane.begun:
             lane.begun = True
-            events += self._blocks.reasoning(thought, "", message_id=lane.id, owner=lane.owner)
+            events += self._thought(lane, thought, "")
         lane.sealed += piece.text
         return events + self._blocks.encrypted(thought, lane.sealed, owner=lane.owner)
 
@@ -203,7 +237,8 @@ class Speech:
         call.told = True
         call.id = call.id or f"{lane.id}:call:{len(lane.calls)}"
         self._results.announced(lane.calls, call.id)
-        events = self._blocks.call(call.id, call.name, message_id=lane.id, owner=lane.owner)
+        noted = None if self._blocks.is_open(lane.id) else lane.noted
+        events = self._blocks.call(call.id, call.name, message_id=lane.id, owner=lane.owner, metadata=noted)
         predicted = self._options.predictions(call.name, meta)
         if predicted:
             events.append(CustomEvent(name="PredictState", value=predicted, **self._tags(lane.owner)))
@@ -219,9 +254,8 @@ class Speech:
             left = call.take() or ("" if call.spoke else "{}")
             events += self._blocks.args(call.id, left)
         if broken is None and not (lane.calls or lane.again or self._blocks.is_open(lane.id)):
-            events += self._blocks.text(
-                lane.id, "", owner=lane.owner
-            )  # an empty message is one, in the state
+            # an empty message is one, in the state
+            events += self._blocks.text(lane.id, "", owner=lane.owner, metadata=lane.noted)
         facts = note(finish_reason=lane.finish_reason, model=lane.model, usage=lane.usage, discarded=broken)
         events += self._blocks.close_message(lane.id, metadata=facts)
         for raw in [raw for raw, held in self._lanes.items() if held is lane]:
@@ -262,7 +296,7 @@ class Speech:
         """A message that came in one: a model that does not stream, a node's own, a tool's answer."""
         kind = message.type
         if kind in ("tool", "function"):
-            return self._results.add(message, owner)
+            return self._results.add(message, owner, self._said_at(message.id, meta))
         if kind == "ai":
             return self._spoken(message, meta, owner)
         role = ROLES.get(kind if kind != "chat" else str(message.role), "assistant")
@@ -270,7 +304,10 @@ class Speech:
             return []
         self._public[message.id] = message.id
         lane = Lane(message.id, None, "", owner)
-        events = self._blocks.text(lane.id, "", role=role, name=message.name, owner=owner)
+        lane.noted = self._said_at(message.id, meta)
+        events = self._blocks.text(
+            lane.id, "", role=role, name=message.name, owner=owner, metadata=lane.noted
+        )
         events += self._pieces(lane, message.content, {})
         return events + self._blocks.close_text(lane.id)
 
@@ -319,6 +356,7 @@ class Speech:
             return []
         mark = meta.get(RUN_MARK)
         lane = Lane(message.id, mark, task, owner)
+        lane.noted = self._said_at(message.id, meta)
         self._public[message.id] = lane.id
         if mark:
             self._public[RUN_PREFIX + mark] = lane.id

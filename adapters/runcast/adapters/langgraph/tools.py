@@ -11,7 +11,7 @@ from typing import Any
 
 from ag_ui.core import Event
 
-from runcast.adapters.blocks import OpenBlocks
+from runcast.adapters.blocks import Meta, OpenBlocks
 from runcast.adapters.frame import note
 from runcast.adapters.langgraph.content import to_parts
 
@@ -23,7 +23,8 @@ class Results:
         self._blocks = blocks
         self._siblings: dict[str, list[str]] = {}  # call -> all unanswered calls of its message, in order
         self._answered = set(answered)  # result message ids the client holds already
-        self._held: dict[str, tuple[Any, str | None]] = {}  # call -> its result and owner, waiting for elders
+        # call -> its result, owner and place, waiting for elders
+        self._held: dict[str, tuple[Any, str | None, Meta | None]] = {}
 
     def announced(self, calls: list[str], call_id: str) -> None:
         """A call began; `calls` is the growing list of its message's calls."""
@@ -43,16 +44,25 @@ class Results:
         """The calls without a result, in order."""
         return [call for call in self._siblings if call not in self._held]
 
-    def add(self, message: Any, owner: str | None) -> list[Event]:
-        """A committed ToolMessage."""
+    def forget(self, gone: Collection[str], calls: Collection[str]) -> None:
+        """These results and calls were taken back; they may come again."""
+        self._answered.difference_update(gone)
+        for call_id in calls:
+            siblings = self._siblings.pop(call_id, [])
+            if call_id in siblings:
+                siblings.remove(call_id)
+            self._held.pop(call_id, None)
+
+    def add(self, message: Any, owner: str | None, noted: Meta | None = None) -> list[Event]:
+        """A committed ToolMessage; `noted` says where it was given."""
         if message.id in self._answered:
             return []
         self._answered.add(message.id)
         call_id = str(getattr(message, "tool_call_id", None) or message.name or message.id)
         siblings = self._siblings.get(call_id)
         if siblings is None:
-            return self._send(call_id, message, owner)
-        self._held[call_id] = (message, owner)
+            return self._send(call_id, message, owner, noted)
+        self._held[call_id] = (message, owner, noted)
         return self._send_ready(siblings)
 
     def _send_ready(self, siblings: list[str]) -> list[Event]:
@@ -70,13 +80,14 @@ class Results:
             events += self._send(call_id, *self._held.pop(call_id))
         return events
 
-    def _send(self, call_id: str, message: Any, owner: str | None) -> list[Event]:
+    def _send(self, call_id: str, message: Any, owner: str | None, noted: Meta | None) -> list[Event]:
         self._siblings.pop(call_id, None)
         failed = getattr(message, "status", None) == "error"
+        facts = note(tool_name=message.name or None, error=failed or None)
         return self._blocks.result(
             message.id,
             call_id,
             to_parts(message.content),
             owner=owner,
-            metadata=note(tool_name=message.name or None, error=failed or None),
+            metadata={**(facts or {}), **(noted or {})} or None,
         )

@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from ag_ui.core import CustomEvent, Event, Message, MessagesSnapshotEvent, RawEvent, RunAgentInput
+from ag_ui.core import (
+    CustomEvent,
+    Event,
+    Message,
+    MessagesSnapshotEvent,
+    RawEvent,
+    RunAgentInput,
+    ToolCallResultEvent,
+)
 
 from runcast.adapters.blocks import Clock, OpenBlocks
 from runcast.adapters.errors import failure
@@ -30,12 +38,14 @@ from runcast.adapters.langgraph.parts import (
     path_of,
     task_of,
 )
+from runcast.adapters.langgraph.places import UNKNOWN, Progress
 from runcast.adapters.langgraph.speech import Speech
 from runcast.adapters.langgraph.state import StateView, as_mapping
 from runcast.adapters.langgraph.steps import Steps, decision
 from runcast.adapters.langgraph.subagents import Scopes
 from runcast.adapters.langgraph.tools import Results
 from runcast.adapters.langgraph.transcript import Transcript
+from runcast.adapters.shown import Shown
 
 # What to ask `astream` for; `checkpoints` beside them where the graph has a checkpointer.
 STREAM_MODES = ("messages", "tools", "updates", "tasks", "custom", "values")
@@ -68,8 +78,17 @@ class LangGraphTranslator:
         resumed_from: str | None = None,
         to_messages: Callable[[Sequence[Any]], list[Message]] | None = None,
         clock: Clock | None = None,
+        shown: Sequence[Message] | None = None,
+        gone: Collection[str] = (),
+        instead: Sequence[Message] = (),
     ) -> None:
+        """`shown` is what a client shows when the run begins (None: nobody knows), of which `gone` is taken back.
+
+        `instead` are messages as the graph has them: of what is shown in part, or not at all.
+        """
         self._options = options or LangGraphOptions()
+        self._shown = None if shown is None else Shown(shown)
+        self._corrections = (gone, instead)
         self.asides: list[Aside] = []  # told outside the stream: taken up with the next part
         self._agent = agent
         self._raw = Encoder(max_nodes=self._options.max_raw_nodes) if raw else None
@@ -80,6 +99,7 @@ class LangGraphTranslator:
         self._blocks = OpenBlocks(clock=clock)
         self._frame = RunFrame(ids, input=input, clock=clock)
         self._results = Results(self._blocks, answered=known)
+        self._progress = Progress()
         self._speech = Speech(
             self._blocks,
             self._results,
@@ -88,6 +108,7 @@ class LangGraphTranslator:
             aliases=aliases,
             run_id=ids.run_id,
             clock=clock,
+            progress=self._progress,
         )
         self._steps = Steps(self._blocks, messages_key=key)
         self._scopes = Scopes(self._blocks, subagents=self._options.subagents)
@@ -122,14 +143,38 @@ class LangGraphTranslator:
     # ------------------------------------------------------------- Translator
 
     def start(self) -> list[Event]:
-        """RUN_STARTED."""
-        return self._frame.started(
+        """RUN_STARTED, and what an attempt that broke off must not leave standing."""
+        events = self._frame.started(
             metadata=note(framework="langgraph", agent=self._agent, resumed_from=self._resumed_from)
         )
+        gone, instead = self._corrections
+        if self._shown is not None and (gone or instead):
+            events += self._restated(gone, instead)
+        return self._told_to(self._shown, events)
 
     def feed(self, part: Any) -> list[Event]:
         """One part of the stream, or one aside."""
-        if is_dict(part) and part["type"] == "messages" and self._raw is None:  # nearly every part
+        return self._told_to(self._shown, self._translated(part))
+
+    @staticmethod
+    def _told_to(shown: Shown | None, events: list[Event]) -> list[Event]:
+        if shown is not None:
+            for event in events:
+                shown.feed(event)
+        return events
+
+    def _restated(self, gone: Collection[str], instead: Sequence[Message] = ()) -> list[Event]:
+        """Take back what a broken attempt said."""
+        if self._shown is None:
+            return []
+        now = self._tags(None)
+        events = self._shown.restate(gone, instead)
+        return [event.model_copy(update=now) for event in events] if now else events
+
+    def _translated(self, part: Any) -> list[Event]:
+        if (
+            not self.asides and is_dict(part) and part["type"] == "messages" and self._raw is None
+        ):  # nearly every part
             return self._messages(part["data"], part["ns"])
         events = self._take_asides() if self.asides else []
         part = decode(part)
@@ -162,13 +207,14 @@ class LangGraphTranslator:
         if type(error).__name__ == "GraphDrained":  # a soft stop came through: that is no failure
             return self.cancel()
         events = self._steps.decided((), stop_reason="error")
-        events += self._blocks.close_all(error=told.message, code=told.code)
+        torn = note(discarded="error")
+        events += self._blocks.close_all(error=told.message, code=told.code, metadata=torn)
         return events + self._frame.failed(told, metadata=self._facts(decision(False, "error")))
 
     def cancel(self) -> list[Event]:
         """Somebody stopped the run."""
         events = self._steps.decided((), stop_reason="cancelled")
-        events += self._blocks.close_all()
+        events += self._blocks.close_all(metadata=note(discarded="cancelled"))
         said = decision(False, "cancelled") | {"resolved_by": "user"}
         return events + self._frame.cancelled(metadata=self._facts(said))
 
@@ -233,6 +279,8 @@ class LangGraphTranslator:
         events = self._speech.task_over(task_id, whole=error is None and not interrupts)
         events += self._scopes.task_over(task_id, error=_as_error(error), interrupts=interrupts)
         self._forget_inside(task_id)
+        if error is None and not interrupts:
+            self._progress.done(ns, task_id)
         return events + self._steps.finished(task_id, str(data["name"]), failed=error is not None)
 
     def _conversation_of(self, ns: Namespace) -> Transcript:
@@ -330,6 +378,7 @@ class LangGraphTranslator:
         return MessagesSnapshotEvent(messages=shown, **self._tags(None))
 
     def _checkpoints(self, data: Mapping[str, Any], ns: Namespace) -> list[Event]:
+        self._progress.checkpoint(ns, int(mapped(data.get("metadata")).get("step", UNKNOWN)))
         if ns:
             return []
         self._checkpoint = str(data["config"]["configurable"]["checkpoint_id"])
@@ -409,7 +458,14 @@ class LangGraphTranslator:
     def _retry(self, data: Mapping[str, Any], ns: Namespace) -> list[Event]:
         task_id = str(data["task_id"])
         self._forget_inside(task_id)
-        return self._speech.task_over(task_id, whole=False) + self._steps.retried(task_id)
+        events = self._speech.task_over(task_id, whole=False)
+        gone = self._speech.said_in(task_id) if self._shown is not None else []
+        if gone:
+            events += self._restated(gone)
+            calls = [event.tool_call_id for event in events if isinstance(event, ToolCallResultEvent)]
+            self._results.forget(gone, calls)
+            self._speech.forget(gone)
+        return events + self._steps.retried(task_id)
 
     def _tags(self, owner: str | None) -> dict[str, Any]:
         tags: dict[str, Any] = {} if owner is None else {"subagent_run_id": owner}

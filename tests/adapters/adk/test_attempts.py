@@ -1,0 +1,48 @@
+"""What an attempt that broke off had said goes when the thread goes on: the session holds what is complete."""
+
+from __future__ import annotations
+
+from ag_ui.core import AssistantMessage, ReasoningMessage, RunAgentInput, ToolMessage, UserMessage
+
+from runcast.adapters.adk.options import AdkOptions
+from runcast.adapters.adk.standing import corrections
+from tests.adapters.adk.fakes import agent, text
+from tests.adapters.adk.stage import Stage
+
+ASKED = UserMessage(id="u1", content="hi")
+
+
+def input(*messages: object) -> RunAgentInput:
+    return RunAgentInput(thread_id="t", run_id="r2", messages=[*messages])  # type: ignore[list-item]  # any message
+
+
+async def test_half_an_answer_goes_and_the_whole_one_comes():
+    """The session has the answer; of the client's picture the log kept the beginning and an attempt before it."""
+    stage = Stage(agent("root", text("the ", "answer")))
+    await stage.say("hi")
+    session = await stage.session()
+    assert session is not None
+    asked, answer = await stage.messages()
+    half = AssistantMessage(id=answer.id, content="the ")
+    torn = AssistantMessage(id="torn", content="tor")
+    thought = ReasoningMessage(id="torn-reasoning", content="hm")
+    [restated] = corrections(input(asked, thought, torn, half), None, session.events, "root", AdkOptions())
+    told = [(message.role, message.content) for message in restated.messages]
+    assert told == [("user", "hi"), ("assistant", "the answer"), ("reasoning", "")]
+    named = restated.metadata["runcast"]["corrects"]
+    assert named == {"messages": ["torn", answer.id], "reasoning": ["torn-reasoning"]}
+    [unseen] = corrections(input(asked), None, session.events, "root", AdkOptions())
+    assert [message.id for message in unseen.messages] == [asked.id, answer.id]
+
+
+async def test_what_the_session_holds_is_not_restated():
+    stage = Stage(agent("root", text("the ", "answer")))
+    await stage.say("hi")
+    session = await stage.session()
+    assert session is not None
+    asked, answer = await stage.messages()
+    news = UserMessage(id="u2", content="more")
+    result = ToolMessage(id="t1", tool_call_id="c1", content="news")
+    for shown in ([asked, answer], [asked, answer, news], [asked, answer, result], [news], []):
+        assert corrections(input(*shown), None, session.events, "root", AdkOptions()) == []
+    assert corrections(input(ASKED), None, [], "root", AdkOptions()) == []

@@ -1,0 +1,217 @@
+"""What a broken attempt said does not stay: not after a crash, a failure or a stop, and not after a retry in the run.
+
+Every story is played before the official client, which must hold at the end what the graph holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from ag_ui.core import RunErrorEvent
+from langchain_core.messages import AIMessageChunk
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import RetryPolicy, interrupt
+
+from tests.adapters.langgraph.fakes import StreamingModel, calls, piece, say
+from tests.adapters.langgraph.scenes.book import add, agent, answering
+from tests.adapters.langgraph.stage import Stage, types
+
+pytestmark = pytest.mark.oracle
+
+BROKEN = [AIMessageChunk(content="par"), AIMessageChunk(content="tly"), ConnectionError("net")]
+
+
+async def cut(stage: Stage, words: str, text: str = "hi") -> list[Any]:
+    """A run whose process dies when these words are out: the client has no end."""
+    input = stage.input(text)
+    events: list[Any] = []
+    run = stage.adapter.run(input)
+    async for event in run:
+        events.append(event)
+        if words in (getattr(event, "delta", None) or ""):
+            break
+    await run.aclose()
+    events.append(RunErrorEvent(message="the run was cut short", code="truncated"))  # as a log restores it
+    stage.sent.append(input)
+    stage.took(input, events)
+    return events
+
+
+def texts(stage: Stage) -> list[str]:
+    return [each["content"] for each in stage.view["messages"] if each["role"] != "user"]
+
+
+def snapshots(events: list[Any]) -> list[Any]:
+    return [event for event in events if event.type == "MESSAGES_SNAPSHOT"]
+
+
+def slowly(*turns: Any) -> Any:
+    return answering(StreamingModel(turns=list(turns), delay=0.001))
+
+
+async def test_a_crash_in_mid_text(oracle: Any):
+    stage = Stage(oracle).play(slowly(say("half ", "of it"), say("the ", "whole")))
+    await cut(stage, "half")
+    assert texts(stage) == ["half "]
+    events = await stage.send()
+    assert types(events)[:2] == ["RUN_STARTED", "MESSAGES_SNAPSHOT"]
+    assert texts(stage) == ["the whole"]
+    await stage.holds()
+
+
+async def test_a_failure_in_mid_text(oracle: Any):
+    stage = Stage(oracle).play(slowly(BROKEN, say("whole")))
+    await stage.send("hi")
+    assert texts(stage) == ["partly"]
+    await stage.send()
+    await stage.holds()
+
+
+@pytest.mark.parametrize("text", [None, "never mind"])
+async def test_a_hard_stop_in_mid_text(oracle: Any, text: str | None):
+    stage = Stage(oracle).play(slowly(say("half ", "of it"), say("whole")))
+    input, events = stage.input("hi"), []
+    async for event in stage.adapter.run(input):
+        events.append(event)
+        if event.type == "TEXT_MESSAGE_CONTENT":
+            await stage.adapter.stop("r1", hard=True)
+    stage.took(input, events)
+    [torn] = [event for event in events if event.type == "TEXT_MESSAGE_END"]
+    assert torn.metadata["runcast"]["discarded"] == "cancelled"
+    await stage.send(text)
+    assert texts(stage) == ["whole"]
+    await stage.holds()
+
+
+async def test_an_ordinary_turn_restates_nothing(oracle: Any):
+    stage = Stage(oracle).play(agent([calls(piece("add", '{"a":1,"b":2}', "c1"))], say("three"), tools=[add]))
+    for text in ("hi", "again"):
+        assert not snapshots(await stage.send(text))
+
+
+async def test_a_call_half_streamed(oracle: Any):
+    asked = [calls(piece("add", '{"a":1,', "c1")), calls(piece(None, '"b":2}', None))]
+    broken = [asked[0], ConnectionError("net")]
+    stage = Stage(oracle).play(agent(broken, asked, say("three"), tools=[add]))
+    await stage.send("hi")
+    await stage.send()
+    assert stage.runs[-1][-1].outcome.pending_tool_call_ids is None
+    await stage.holds()
+
+
+def branches(*, fails: bool = True) -> Any:
+    """Two at once: one done, one that breaks off in its first attempt."""
+    good, bad = StreamingModel(turns=[say("done")]), StreamingModel(turns=[BROKEN, say("whole")], delay=0.02)
+
+    async def quick(state: MessagesState) -> Any:
+        return {"messages": [await good.ainvoke(state["messages"])]}
+
+    async def slow(state: MessagesState) -> Any:
+        return {"messages": [await bad.ainvoke(state["messages"])]}
+
+    builder = StateGraph(MessagesState).add_node("quick", quick).add_node("slow", slow)
+    return builder.add_edge(START, "quick").add_edge(START, "slow").compile(checkpointer=InMemorySaver())
+
+
+@pytest.mark.parametrize("text", [None, "never mind"])
+async def test_a_branch_that_was_done_is_told_once(oracle: Any, text: str | None):
+    """Who goes on keeps it; LangGraph lets go of it when a new message begins anew."""
+    stage = Stage(oracle).play(branches())
+    stage.in_order = False
+    await stage.send("hi")
+    assert sorted(texts(stage)) == ["done", "partly"]
+    await stage.send(text)
+    await stage.holds()
+    assert sorted(texts(stage)) == ["done", "whole"]
+
+
+async def test_a_graph_inside_goes_on_where_it_was(oracle: Any):
+    first, second = StreamingModel(turns=[say("first")]), StreamingModel(turns=[BROKEN, say("second")])
+
+    async def one(state: MessagesState) -> Any:
+        return {"messages": [await first.ainvoke(state["messages"])]}
+
+    async def two(state: MessagesState) -> Any:
+        return {"messages": [await second.ainvoke(state["messages"])]}
+
+    inner = StateGraph(MessagesState).add_node("one", one).add_node("two", two)
+    inner = inner.add_edge(START, "one").add_edge("one", "two").compile()
+    builder = StateGraph(MessagesState).add_node("inner", inner).add_edge(START, "inner")
+    stage = Stage(oracle).play(builder.compile(checkpointer=InMemorySaver()))
+    await stage.send("hi")
+    assert texts(stage) == ["first", "partly"]
+    await stage.send()
+    assert texts(stage) == ["first", "second"]
+    await stage.holds()
+
+
+async def test_what_was_said_before_a_question_is_not_said_twice(oracle: Any):
+    model = StreamingModel(turns=[say("let me ask"), say("let me ask")])
+
+    async def asks(state: MessagesState) -> Any:
+        said = await model.ainvoke(state["messages"])
+        interrupt("Sure?")
+        return {"messages": [said]}
+
+    builder = StateGraph(MessagesState).add_node("asks", asks).add_edge(START, "asks")
+    stage = Stage(oracle).play(builder.compile(checkpointer=InMemorySaver()))
+    await stage.send("hi")
+    [asked] = stage.runs[0][-1].outcome.interrupts
+    await stage.answer((asked.id, "yes"))
+    assert texts(stage) == ["let me ask"]
+    await stage.holds()
+
+
+async def test_a_draft_that_no_state_holds_stays(oracle: Any):
+    """A node that is done has said it, wherever it kept it."""
+    draft, answer = StreamingModel(turns=[say("draft")]), StreamingModel(turns=[BROKEN, say("whole")])
+
+    async def drafts(state: MessagesState) -> Any:
+        await draft.ainvoke(state["messages"])
+        return {}
+
+    async def answers(state: MessagesState) -> Any:
+        return {"messages": [await answer.ainvoke(state["messages"])]}
+
+    builder = StateGraph(MessagesState).add_node("drafts", drafts).add_node("answers", answers)
+    builder.add_edge(START, "drafts").add_edge("drafts", "answers")
+    stage = Stage(oracle).play(builder.compile(checkpointer=InMemorySaver()))
+    await stage.send("hi")
+    await stage.send()
+    assert texts(stage) == ["draft", "whole"]
+
+
+async def test_a_retry_is_told_when_it_begins(oracle: Any):
+    gate = asyncio.Event()
+
+    class Gated(StreamingModel):
+        async def _astream(
+            self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+        ) -> Any:
+            async for chunk in super()._astream(messages, stop, run_manager, **kwargs):
+                yield chunk
+                if chunk.text == "who":
+                    await gate.wait()
+
+    policy = RetryPolicy(initial_interval=0.01, jitter=False)
+    model = Gated(turns=[BROKEN, say("who", "le")])
+
+    async def answer(state: MessagesState) -> Any:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    builder = StateGraph(MessagesState).add_node("answer", answer, retry_policy=policy)
+    stage = Stage(oracle).play(builder.add_edge(START, "answer").compile(checkpointer=InMemorySaver()))
+    input, events = stage.input("hi"), []
+    async for event in stage.adapter.run(input):
+        events.append(event)
+        if getattr(event, "delta", None) == "who":  # the node is at work, and the retry was told
+            attempts = [each.metadata["runcast"]["attempt"] for each in events if each.type == "STEP_STARTED"]
+            assert attempts == [1, 2]
+            assert len(snapshots(events)) == 1
+            gate.set()
+    stage.took(input, events)
+    assert texts(stage) == ["whole"]
+    await stage.holds()
