@@ -77,6 +77,7 @@ async def test_a_desk_without_its_worker_says_so(tmp_path: Path) -> None:
         for _ in range(200):
             if await status(desk, "t1") != "in_progress":
                 break
+            await asyncio.sleep(0.05)
         assert await desk.recover_runs() == []
     assert desk.worker.pid is None
 

@@ -97,6 +97,7 @@ class Cast:
         self.at_work: Active = host.at_work if host is not None else Active(max_runs)  # of all tenants
         self._node: Node = host._node if host is not None else Node(self, policy=recover, every=recover_every)
         self._wanted: WeakSet[Wanted] = WeakSet()
+        self._goes_on: bool = host._goes_on if host is not None else recover == "continue"
         self._redis, self._max_attempts, self._max_tenants = redis, max_attempts, max_tenants
         self.history = LogHistory(log, config=config)
         self.agents: dict[str, Adapter] = {}
@@ -221,8 +222,7 @@ class Cast:
 
     async def _open(self) -> None:
         await self.log.__aenter__()
-        if not self.work:
-            await self._node.look()  # whom the workers have
+        await self._node.arrive()
         if not self._closing:
             self._begin()
             self._node.begin()
@@ -574,14 +574,15 @@ class Cast:
             await self._node.close()
         await asyncio.gather(*self._leaving, *(view.aclose(grace=grace) for view in self._tenants.values()))
         await self._drain(grace / 2)
+        if not self._goes_on:
+            for run in self.active:
+                try:
+                    await run.stop()
+                except UnknownRun:
+                    continue
+            await self._drain(grace / 2)
         for run in self.active:
-            try:
-                await run.stop()
-            except UnknownRun:
-                continue
-        await self._drain(grace / 2)
-        for run in self.active:
-            await run.abandon()
+            await (run.hand_over() if self._goes_on else run.abandon())
         await self._let_go()
         await self.log.close()
 

@@ -69,7 +69,12 @@ async def hand_over(cast: Cast, input: RunAgentInput, want: Want) -> Wanted:
         raise Busy("a run of this thread is active on another node: wait for it, or stop it")
     if any(found.thread_id == thread_id for found, _ in await log.find(run_id)):
         raise Busy(f"the run id was used: run {run_id!r} is already in thread {thread_id!r}")
-    if await _leave(cast, thread_id, run_id, want) is None:
+    for attempt in range(LOOKS):
+        # A worker that died as soon as it had begun the last one could not take its note off; others soon do.
+        await asyncio.sleep(0.3 * attempt)
+        if await _leave(cast, thread_id, run_id, want) is not None:
+            break
+    else:
         raise Busy("a run of this thread waits for a worker: wait for it, or stop it")
     return Wanted(
         log,

@@ -50,6 +50,13 @@ class Node:
         self._woken = asyncio.Event()
         self._changed = False  # the boxes are not those that are listened to
 
+    async def arrive(self) -> None:
+        """Say whom this node has, or learn whom the others have, before anything is asked of it."""
+        try:
+            await (self._say(self._cast.log.lease_ms) if self._cast.work else self.look())
+        except SlimError as error:
+            logger.warning("other nodes are not heard yet: %s", error)
+
     def begin(self) -> None:
         """Listen from now on, once."""
         if self._tasks:
@@ -190,6 +197,8 @@ class Node:
             await asyncio.sleep(self._cast.log.lease_ms / 3_000)
 
     async def _say(self, lasting_ms: int) -> None:
+        if not self._cast.agents:
+            return
         told = [
             {"name": each.name, "capabilities": _plain(each.capabilities())}
             for each in self._cast.agents.values()
