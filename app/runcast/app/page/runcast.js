@@ -149,6 +149,12 @@ function cutShort(view, next) {
 }
 
 function text(view, envelope, payload, kind) {
+  // Replaced by nothing is taken back: its words stay on the page, struck out, as what an attempt had said.
+  if (payload.replace && payload.chunk === "") {
+    const said = view.items.filter((each) => each.kind === kind && each.id === payload.message_id);
+    for (const item of said) Object.assign(item, { complete: true, superseded: true });
+    return;
+  }
   let item = view.items.findLast((each) => each.kind === kind && each.id === payload.message_id && !each.superseded);
   if (!item) {
     item = { kind, key: `${kind} ${payload.message_id} ${envelope.seq}`, run: envelope.execution_id, id: payload.message_id, role: payload.role ?? "assistant", text: "", lane: payload.subagent_run_id ?? null, step: payload.step_number ?? null };
