@@ -42,6 +42,7 @@ from runcast.slim import (
     Conflict,
     Entry,
     Note,
+    Notes,
     Redactor,
     RunInfo,
     RunLog,
@@ -272,6 +273,11 @@ class Cast:
     def fresh_id(self) -> str:
         """An id that nothing has yet."""
         return self._new_id()
+
+    @property
+    def host_notes(self) -> Notes:
+        """What nodes leave each other, of all tenants: not a tenant's to read."""
+        return self._node.notes
 
     # -------------------------------------------------------------- starting
 
@@ -562,7 +568,8 @@ class Cast:
     async def aclose(self, *, grace: float = 10.0) -> None:
         """Shut down and lose nothing: take no more runs, let active ones end, then stop them, then cut them short.
 
-        What was cut short is taken up by `recover` wherever the log is opened next. Harmless to say twice.
+        With `recover="continue"` they are not stopped but handed over: whoever is there, or comes next, takes them up.
+        Harmless to say twice.
         """
         if self._closed is None:
             self._closed = asyncio.ensure_future(self._close(grace))

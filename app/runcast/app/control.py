@@ -69,13 +69,10 @@ async def hand_over(cast: Cast, input: RunAgentInput, want: Want) -> Wanted:
         raise Busy("a run of this thread is active on another node: wait for it, or stop it")
     if any(found.thread_id == thread_id for found, _ in await log.find(run_id)):
         raise Busy(f"the run id was used: run {run_id!r} is already in thread {thread_id!r}")
-    for attempt in range(LOOKS):
-        # A worker that died as soon as it had begun the last one could not take its note off; others soon do.
-        await asyncio.sleep(0.3 * attempt)
-        if await _leave(cast, thread_id, run_id, want) is not None:
-            break
-    else:
-        raise Busy("a run of this thread waits for a worker: wait for it, or stop it")
+    if await _leave(cast, thread_id, run_id, want) is None:
+        await _forget_begun(cast, thread_id)
+        if await _leave(cast, thread_id, run_id, want) is None:
+            raise Busy("a run of this thread waits for a worker: wait for it, or stop it")
     return Wanted(
         log,
         cast.agent(want.agent),
@@ -89,6 +86,16 @@ async def _leave(cast: Cast, thread_id: str, run_id: str, want: Want) -> Note | 
     name = note_id("run", cast.tenant, thread_id)
     box = f"run {want.agent}"
     return await cast.log.notes.leave(name, box=box, body=want.encode(), thread_id=thread_id, run_id=run_id)
+
+
+async def _forget_begun(cast: Cast, thread_id: str) -> None:
+    """Take off the thread's want, if a worker has begun it and did not live to do so."""
+    name = note_id("run", cast.tenant, thread_id)
+    for note in await cast.host_notes.read(*(f"run {each}" for each in cast.agents)):
+        if note.id == name and any(
+            thread.thread_id == thread_id for thread, _ in await cast.log.find(note.run_id)
+        ):
+            await cast.log.notes.take(note)
 
 
 async def decline(cast: Cast, thread_id: str, run_id: str, want: Want, error: Exception, code: str) -> bool:

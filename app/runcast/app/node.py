@@ -41,7 +41,7 @@ class Node:
 
     def __init__(self, cast: Cast, *, policy: Policy, every: float) -> None:
         self._cast = cast
-        self._notes = cast.log.notes
+        self.notes = cast.log.notes
         self._policy = policy
         self._every = every
         self._tasks: list[asyncio.Task[None]] = []
@@ -100,7 +100,7 @@ class Node:
 
     async def _listen(self) -> None:
         self._changed = False
-        bell = await self._notes.listen(f"stop {self._cast.log.owner}", *self._boxes())
+        bell = await self.notes.listen(f"stop {self._cast.log.owner}", *self._boxes())
         try:
             while not self._changed:
                 await self.look()
@@ -121,12 +121,12 @@ class Node:
 
     async def look(self) -> None:
         """Read the boxes, and act on what lies there."""
-        for note in await self._notes.read(f"stop {self._cast.log.owner}"):
+        for note in await self.notes.read(f"stop {self._cast.log.owner}"):
             self._act(note, self._stop)
         if not self._cast.work:
-            self._meet(await self._notes.read(AGENTS))
+            self._meet(await self.notes.read(AGENTS))
         elif not self._cast.closing and not self._cast.full:
-            notes = await self._notes.read(*self._boxes(), limit=AT_ONCE + len(self._stuck))
+            notes = await self.notes.read(*self._boxes(), limit=AT_ONCE + len(self._stuck))
             self._stuck &= {note.id for note in notes}
             for note in notes:
                 if len(self._taking) < AT_ONCE:
@@ -166,7 +166,7 @@ class Node:
             except UnknownRun:
                 if run.active:
                     return False
-        await self._notes.take(note)
+        await self.notes.take(note)
         return True
 
     async def take_up(self, note: Note) -> bool:
@@ -185,7 +185,7 @@ class Node:
         except AppError as error:
             if not await view.decline(note.key.thread_id, note.run_id, want, error, "refused"):
                 return False
-        await self._notes.take(note)
+        await self.notes.take(note)
         return True
 
     # ---------------------------------------------------------------- agents
@@ -204,9 +204,7 @@ class Node:
             for each in self._cast.agents.values()
         ]
         name = f"node {self._cast.log.owner}"
-        await self._notes.leave(
-            name, box=AGENTS, body=orjson.dumps(told), lasting_ms=lasting_ms, replace=True
-        )
+        await self.notes.leave(name, box=AGENTS, body=orjson.dumps(told), lasting_ms=lasting_ms, replace=True)
 
     def _meet(self, notes: list[Note]) -> None:
         """Know the agents that workers tell of, and no longer those that nobody has told of for an hour."""
@@ -221,7 +219,7 @@ class Node:
             await asyncio.sleep(self._every * random.uniform(0.75, 1.25))
             if self._policy != "off" and not self._cast.closing:
                 await self._cast.recover(self._policy)
-                await self._notes.sweep(spare_ms=SPARE_MS)
+                await self.notes.sweep(spare_ms=SPARE_MS)
 
 
 def _plain(model: Any) -> Any:

@@ -43,6 +43,7 @@ from runcast.slim.log_info import (
     ThreadInfo,
     ThreadSize,
 )
+from runcast.slim.log_notes import Notes
 from runcast.slim.patterns import CARD_NUMBER, DEFAULT_KEYS, DEFAULT_PATTERNS, EMAIL, SecretPattern
 from runcast.slim.records import RunRecord
 from runcast.slim.redact import Redactor
@@ -94,6 +95,7 @@ __all__ = [
     "MemoryStore",
     "NormalizedInput",
     "Note",
+    "Notes",
     "Omission",
     "Portion",
     "Pruned",
