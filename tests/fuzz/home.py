@@ -124,8 +124,10 @@ class Breakage:
         return new
 
 
-def explore(target: Target, seconds: float, *, seed: int) -> tuple[int, list[bytes], Breakage]:
-    """Mutate for so long; answers how many inputs were tried, those that reached something new, and what broke."""
+def explore(
+    target: Target, seconds: float, *, seed: int, most: int | None = None
+) -> tuple[int, list[bytes], Breakage]:
+    """Mutate for so long, or so often; answers how many inputs were tried, those that reached something new, and what broke."""
     mutator, broken = Mutator(target.tokens, seed), Breakage()
     inputs, seen = target.inputs(), set[Arc]()
     ends = monotonic() + seconds
@@ -138,7 +140,7 @@ def explore(target: Target, seconds: float, *, seed: int) -> tuple[int, list[byt
             if arcs - seen:
                 seen |= arcs
                 inputs.append(data)
-        if monotonic() > ends:
+        if count == most or monotonic() > ends:
             return count, inputs, broken
     raise AssertionError("mutations do not end")
 
