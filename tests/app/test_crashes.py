@@ -216,3 +216,21 @@ async def test_snapshots_are_kept_as_often_as_was_said() -> None:
         assert run.active
         gated.open()
         await run.result()
+
+
+async def test_a_host_that_ends_hands_its_runs_over(tmp_path: Path) -> None:
+    url, gated = f"sqlite:///{tmp_path}/runs.db", Gated(5)
+    agent = EventFunction(gated, name="counter")
+    async with Cast.open(url, agents=[agent], recover="continue", recover_every=0.05) as cast:
+        await cast.say("t1", "count")
+        gated.open(2)
+        await cast.aclose(grace=0.1)
+    gated.open()
+    async with Cast.open(url, agents=[agent], recover="continue", recover_every=0.05) as cast:
+        async with asyncio.timeout(20):
+            while (await cast.log.runs("t1"))[-1].status != "completed":  # noqa: ASYNC110  a store has no event
+                await asyncio.sleep(0.02)
+        assert [(run.status, run.edge) for run in await cast.log.runs("t1")] == [
+            ("truncated", "continue"),
+            ("completed", "resume"),
+        ]

@@ -239,3 +239,16 @@ async def test_writers_that_are_done_are_let_go_of(monkeypatch: pytest.MonkeyPat
             await log.append_many(f"thread {n}", turn("r"))
         assert log.stats().writers <= 11
         await log.append("open", finished("r"))
+
+
+async def test_a_run_that_is_handed_over_is_found_at_once(shared_url: str):
+    async with (
+        RunLog(open_store(shared_url), derive="manual") as one,
+        RunLog(open_store(shared_url)) as other,
+    ):
+        await one.append(THREAD, started("r1"))
+        assert await other.recover() == []
+        await one.hand_over(THREAD)
+        assert [(thread, run.status) for thread, run in await other.recover()] == [(THREAD, "truncated")]
+        await one.append_many(THREAD, turn("r2"))
+        assert [run.status for run in await one.runs(THREAD)] == ["truncated", "completed"]

@@ -139,6 +139,14 @@ class Run:
             self._task.cancel()
             await asyncio.wait({self._task})
 
+    async def hand_over(self) -> None:
+        """Abandon it, and leave it in the log as one that has lost its owner: another process takes it up at once."""
+        await self.abandon()
+        try:
+            await self._log.hand_over(self.thread_id)
+        except SlimError as error:
+            log.warning("thread %s is found when its lease has run out: %s", self.thread_id, error)
+
     # --------------------------------------------------------------- driving
 
     async def _drive(self) -> RunResult:

@@ -200,6 +200,11 @@ class RunLog:
         """Give up the run that is under way here, as if its process had died: it is truncated, the thread is free."""
         await self._core.abandon(self._key(thread_id))
 
+    async def hand_over(self, thread_id: str) -> None:
+        """Give the thread's lease back with the run that is under way here still open: whoever looks for runs that
+        lost their owner finds it at once, and can take it up."""
+        await self._core.abandon(self._key(thread_id), cut=False)
+
     async def _known(self, thread_id: str, run_id: str | None) -> str:
         return (await self._core.derived.chain(self._key(thread_id), run_id))[-1].run_id
 

@@ -95,11 +95,11 @@ class Core:
         if writer is not None:
             await writer.settle()
 
-    async def abandon(self, key: Key) -> None:
-        """Give the thread's lease back; what was appended stays, and a run that is open is cut short."""
+    async def abandon(self, key: Key, *, cut: bool = True) -> None:
+        """Give the thread's lease back; what was appended stays, and a run that is open is cut short, or left open."""
         writer = self._writers.get(key)
         if writer is not None:
-            await writer.close()
+            await writer.close(cut=cut)
 
     def forget(self, key: Key) -> None:
         """Drop the writer of a thread that is no more."""

@@ -160,11 +160,12 @@ class Outbox:
         if not lease * 2 // 3 < left <= lease:
             await self._settle(release=False)
 
-    async def release(self) -> None:
-        """Give the lease back; a run that is still open is cut short here."""
-        if self.run is not None and self.run.end is None:
+    async def release(self, *, cut: bool = True) -> None:
+        """Give the lease back; a run that is still open is cut short here, or left open for whoever takes it up."""
+        if cut and self.run is not None and self.run.end is None:
             self.run.end = RunEnd("truncated", None)
         await self._settle(release=True)
+        self.run = None
 
     async def _settle(self, *, release: bool) -> None:
         await self.flush()

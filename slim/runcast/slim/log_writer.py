@@ -110,13 +110,13 @@ class Writer:
             await self._flush_by_choice()
             return entries
 
-    async def close(self) -> None:
-        """Write what is held back, and give the lease back."""
+    async def close(self, *, cut: bool = True) -> None:
+        """Write what is held back, and give the lease back; a run that is open is cut short, or left to the next."""
         async with self._turn:
             if self._redactor is not None and self.out.run is not None and self.out.run.end is None:
                 for event in self._redactor.close():
                     self._put(event)
-            await self.out.release()
+            await self.out.release(cut=cut)
 
     async def reclaim(self) -> tuple[str, ...]:
         """Take the lease and give it back, so that a run that lost its owner is marked truncated; answers which."""
