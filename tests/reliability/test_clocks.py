@@ -12,7 +12,7 @@ import httpx
 
 from runcast.app import Cast
 from runcast.app.auth import Door
-from runcast.app.cast import own_hub
+from runcast.app.outlets import own_hub
 from runcast.slim import RunLog, open_store
 from tests.reliability.counting import Counter
 from tests.reliability.ledger import Ledger

@@ -14,7 +14,7 @@ import httpx
 
 from runcast.app import Cast
 from runcast.app.auth import Door
-from runcast.app.cast import own_hub
+from runcast.app.outlets import own_hub
 from runcast.slim import RunLog
 from runcast.slim.stores.postgres import PostgresDatabase
 from runcast.slim.stores.sql import SqlStore

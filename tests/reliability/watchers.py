@@ -40,6 +40,7 @@ class Watcher:
         http: httpx.AsyncClient,
         *,
         quiet: float = 60.0,
+        restless: Callable[[], float] | None = None,
     ) -> None:
         self.kind = kind
         self.thread = thread
@@ -48,6 +49,7 @@ class Watcher:
         self.repeated = 0  # envelopes that one connection sent twice
         self.completed = False
         self._address = address
+        self._restless = restless  # how many seconds it stays; then it goes and comes back
         self._quiet = quiet  # seconds of silence after which it believes the line to be dead
         self._http = http
         self._reader = Reader(last=0)
@@ -71,7 +73,8 @@ class Watcher:
             try:
                 self.connects += 1
                 self._fetched = False
-                await ways[self.kind](self._address())
+                async with asyncio.timeout(None if self._restless is None else self._restless()):
+                    await ways[self.kind](self._address())
             except (Lost, OSError, httpx.HTTPError, WebSocketException, TimeoutError):
                 pass
             if not self.completed:
