@@ -11,43 +11,40 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 from uuid import uuid4
 from weakref import WeakSet
 
-from ag_ui.core import Message, ResumeEntry, RunAgentInput, UserMessage
+from ag_ui.core import ResumeEntry, RunAgentInput, UserMessage
 
 from runcast.adapters import Adapter, ResumePoint, UnknownRun
 from runcast.app.active import Active
 from runcast.app.agents import as_adapter, cautions
 from runcast.app.answers import Answers, check, entries_in
 from runcast.app.auth import Door
-from runcast.app.control import Stopping, decline, hand_over, recover_one, stop_elsewhere
-from runcast.app.errors import BadRequest, Busy, Closing, NotFound, Overtaken
+from runcast.app.control import Stopping, recover_one, stop_elsewhere, threads_of
+from runcast.app.errors import BadRequest, Busy, NotFound
 from runcast.app.follow import Followers
+from runcast.app.launch import How, launch
 from runcast.app.node import Node, Policy
-from runcast.app.outlets import elsewhere, outlets
+from runcast.app.outlets import elsewhere, outlets, own_hub
 from runcast.app.run import Cadence, Run
 from runcast.app.tenants import ForTenant
 from runcast.app.threads import Threads
 from runcast.app.tokens import secret_of
-from runcast.app.wanted import Edge, Far, Want, Wanted
+from runcast.app.views import Views
+from runcast.app.wanted import Far, Wanted, input_for
 from runcast.broadcast import BroadcastConfig, Broadcaster, Hub, LogHistory
 from runcast.slim import (
     AgentState,
-    Conflict,
     Entry,
-    Note,
     Notes,
     Redactor,
     RunInfo,
     RunLog,
     SlimConfig,
-    SlimError,
     SlimSerializer,
     open_store,
 )
@@ -96,27 +93,36 @@ class Cast:
         self.broadcaster = broadcaster or self._out.redis
         self.work = work
         self.at_work: Active = host.at_work if host is not None else Active(max_runs)  # of all tenants
-        self._node: Node = host._node if host is not None else Node(self, policy=recover, every=recover_every)
-        self._wanted: WeakSet[Wanted] = WeakSet()
+        self.node: Node = host.node if host is not None else Node(self, policy=recover, every=recover_every)
+        self.wanted: WeakSet[Wanted] = WeakSet()
         self._goes_on: bool = host._goes_on if host is not None else recover == "continue"
-        self._redis, self._max_attempts, self._max_tenants = redis, max_attempts, max_tenants
+        door = door or Door()
+        self.door = door  # who may ask for what, over HTTP and sockets
+        self._max_attempts = max_attempts
+        self._shared: dict[str, Any] = {  # with the views of tenants
+            "slim": slim,
+            "config": config,
+            "redactor": redactor,
+            "cadence": cadence,
+            "door": door,
+            "new_id": new_id,
+            "work": work,
+            "redis": redis,
+            "max_attempts": max_attempts,
+        }
         self.history = LogHistory(log, config=config)
         self.agents: dict[str, Adapter] = {}
-        self._serializer = SlimSerializer(slim, redactor)
-        self.threads = Threads(log, self._serializer)
-        self._cadence = cadence or Cadence()
+        self.serializer = SlimSerializer(slim, redactor)
+        self.threads = Threads(log, self.serializer)
+        self.cadence = cadence or Cadence()
         self._new_id = new_id
-        self.door = door or Door()  # who may ask for what, over HTTP and sockets
         self.tenant = tenant
-        self._slim = slim
-        self._redactor = redactor
         self._config = config
-        self._tenants: dict[str, Cast] = {}  # the longest unused first
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._tenants = Views(max_tenants)
         self._opening: asyncio.Future[Any] | None = None
         self._closed: asyncio.Task[None] | None = None
         out = self._out
-        self._followers = Followers(log, out.everybody, hub=hub, near=out.near, fanout=out.fanout)
+        self.followers = Followers(log, out.everybody, hub=hub, near=out.near, fanout=out.fanout)
         self._closing = False
         for agent in agents:
             self.register(agent)
@@ -156,9 +162,8 @@ class Cast:
         """The same host as one tenant sees it: threads, hub and channels of its own, and the same agents."""
         if not name:
             return self
-        if name in self._tenants:
-            self._tenants[name] = view = self._tenants.pop(name)
-            return view
+        if (known := self._tenants.find(name)) is not None:
+            return known
         if self.tenant or self._elsewhere:
             raise ValueError(
                 "tenants need the host's own cast, and the hub as their only target: "
@@ -167,43 +172,13 @@ class Cast:
         log = self.log.for_tenant(name)
         own = "" if self.hub is None else secret_of(self.hub.secret, name)
         hub = None if self.hub is None else own_hub(log, self._config, self.door, own)
-        view = Cast(
-            log,
-            None,
-            hub,
-            self._slim,
-            config=self._config,
-            redactor=self._redactor,
-            cadence=self._cadence,
-            door=self.door,
-            new_id=self._new_id,
-            work=self.work,
-            redis=self._redis,
-            max_attempts=self._max_attempts,
-            host=self,
-            tenant=name,
-        )
+        view = Cast(log, None, hub, host=self, tenant=name, **self._shared)
         view._closing = self._closing
         view.agents = {each.name: ForTenant(each, name) for each in self.agents.values()}
-        self._let_idle_tenants_go()
-        self._tenants[name] = view
+        self._tenants.add(view)
         if self._opening is not None:
             view._begin()
         return view
-
-    def _let_idle_tenants_go(self) -> None:
-        """Views are made anew when they are asked for; those that nobody uses need not be kept."""
-        for name in list(self._tenants) if len(self._tenants) >= self._max_tenants else ():
-            view = self._tenants[name]
-            used = view.hub is not None and view.hub.occupied()
-            if used or view._wanted or len(view._followers) or self.at_work.has(name):
-                continue
-            del self._tenants[name]
-            task = asyncio.ensure_future(view._let_go())
-            self._leaving.add(task)
-            task.add_done_callback(self._leaving.discard)
-            if len(self._tenants) < self._max_tenants:
-                return
 
     def asgi(self, **options: Any) -> App:
         """The page, the HTTP API, the AG-UI endpoint and the hub as one ASGI app; `App` says which options."""
@@ -223,13 +198,13 @@ class Cast:
 
     async def _open(self) -> None:
         await self.log.__aenter__()
-        await self._node.arrive()
+        await self.node.arrive()
         if not self._closing:
             self._begin()
-            self._node.begin()
+            self.node.begin()
 
     def _begin(self) -> None:
-        self._followers.begin()
+        self.followers.begin()
         if self._out.fanout is not None:
             self._out.fanout.start()
 
@@ -245,23 +220,23 @@ class Cast:
     def register(self, agent: Any, *, name: str | None = None) -> Adapter:
         """Make an agent known by its name, for HTTP and for runs that are taken up later."""
         bare = as_adapter(agent, name=name)
-        adapter = self._own(bare)
+        adapter = self.own(bare)
         if adapter.name in self.agents:
             raise BadRequest(f"an agent called {adapter.name!r} is here already: give this one another name")
         for caution in cautions(bare):
             logger.warning("agent %s: %s", adapter.name, caution)
         self.agents[adapter.name] = adapter
-        for tenant, view in self._tenants.items():
-            view.agents[adapter.name] = ForTenant(adapter, tenant)
-        self._node.nudge(agents=True)
+        for view in self._tenants:
+            view.agents[adapter.name] = ForTenant(adapter, view.tenant)
+        self.node.nudge(agents=True)
         return adapter
 
     def meet(self, agents: Mapping[str, Far]) -> None:
         """Know these agents of other nodes, and no others of that kind."""
         own = {name: each for name, each in self.agents.items() if not isinstance(each, Far)}
         self.agents = {**agents, **own}
-        for tenant, view in self._tenants.items():
-            view.agents = {name: ForTenant(each, tenant) for name, each in self.agents.items()}
+        for view in self._tenants:
+            view.agents = {name: ForTenant(each, view.tenant) for name, each in self.agents.items()}
 
     def agent(self, name: str) -> Adapter:
         """The agent of this name."""
@@ -277,7 +252,7 @@ class Cast:
     @property
     def host_notes(self) -> Notes:
         """What nodes leave each other, of all tenants: not a tenant's to read."""
-        return self._node.notes
+        return self.node.notes
 
     # -------------------------------------------------------------- starting
 
@@ -288,7 +263,7 @@ class Cast:
             raise BadRequest(
                 "this node does not work, and a resume point cannot be handed over: use `resume`"
             )
-        return await self._start(agent, input, resume=resume)
+        return await self.launch(agent, input, resume=resume)
 
     async def take(self, agent: Any, input: RunAgentInput) -> Run:
         """Start what an AG-UI client asks for: answers to open questions, a branch behind an older run, or a run."""
@@ -309,7 +284,7 @@ class Cast:
         adapter = self.agent(agent) if agent is not None else await self._agent_of(thread_id)
         history = await self.threads.messages(thread_id, from_run)
         message = UserMessage(id=self._new_id(), content=text)
-        input = self._input(thread_id, [*history, message])
+        input = input_for(thread_id, self._new_id(), [*history, message])
         if from_run is not None:
             return await self.branch(thread_id, from_run, input, agent=adapter)
         return await self.start(adapter, input)
@@ -319,7 +294,7 @@ class Cast:
         adapter = agent if agent is not None else await self._agent_of(thread_id)
         await self.threads.known(thread_id, from_run)
         state = await self.threads.stands(thread_id, from_run)
-        return await self._start(adapter, input, edge="branch", parent=from_run, state=state)
+        return await self.launch(adapter, input, edge="branch", parent=from_run, state=state)
 
     async def resume(self, thread_id: str, answers: Answers | None = None, *, agent: Any = None) -> Run:
         """Take up a thread's newest run: answer its questions, or go on after a crash, an error or a stop.
@@ -346,9 +321,9 @@ class Cast:
             waiting = {each.id for each in state.interrupts}
         check(entries, waiting)
         point = None if entries else replace(state, framework={**state.framework, "unfinished": True})
-        return await self._start(
+        return await self.launch(
             agent if agent is not None else self.agent(state.agent_id),
-            given or self._input(thread_id, state.messages, parent=last.run_id, resume=entries),
+            given or input_for(thread_id, self._new_id(), state.messages, parent=last.run_id, resume=entries),
             edge="resume",
             parent=last.run_id,
             resume=point,
@@ -367,114 +342,20 @@ class Cast:
         for tenant, thread_id, run_id in await self.log.stranded():
             try:
                 view = self if tenant == self.tenant else self.for_tenant(tenant)
-                found += await recover_one(view, thread_id, run_id, go_on=go_on, most=most)
+                found += await recover_one(view, self.node, thread_id, run_id, go_on=go_on, most=most)
             except Exception:  # one thread that cannot go on must not keep the others
                 logger.exception("thread %s could not be taken up", thread_id)
         return found
 
-    async def begin_wanted(self, note: Note) -> None:
-        """Begin a run that waits, if this node is one that can; else it waits on."""
-        if self.work and note.box.removeprefix("run ") in self.agents:
-            await self._node.take_up(note)
+    async def launch(self, agent: Any, input: RunAgentInput, **how: Unpack[How]) -> Run:
+        """Begin a run in its place in the thread, here or on a node that works; what `start` and its kin come to."""
+        return await launch(self, self.own(as_adapter(agent)), input, how)
 
-    async def take_up(self, thread_id: str, run_id: str, want: Want) -> None:
-        """Begin a run that another node, or this one, was asked for."""
-        if any(thread.thread_id == thread_id for thread, _ in await self.log.find(run_id)):
-            return  # whoever began it did not live to say so
-        adapter, input, edge, parent = self.agent(want.agent), want.input, want.edge, want.parent
-        if parent is None:
-            await self._start(adapter, input or self._input(thread_id, [], run_id=run_id))
-            return
-        before = (await self.log.runs(thread_id))[-1:]
-        if edge == "resume" and (not before or before[0].run_id != parent):
-            raise Overtaken("the thread has gone on since this was asked for")
-        state = await self.threads.stands(thread_id, parent)
-        point = replace(state, framework={**state.framework, "unfinished": True}) if want.unfinished else None
-        await self._start(
-            adapter,
-            input or self._input(thread_id, state.messages, parent=parent, run_id=run_id),
-            edge=edge,
-            parent=parent,
-            resume=point,
-            state=state,
-            attempt=before[0].attempt + 1 if edge == "resume" else 1,
-            newest=parent if edge == "resume" else None,
-        )
-
-    async def decline(self, thread_id: str, run_id: str, want: Want, error: Exception, code: str) -> bool:
-        """Record that a wanted run will not be; see `control.decline`."""
-        return await decline(self, thread_id, run_id, want, error, code)
-
-    async def _start(
-        self,
-        agent: Any,
-        input: RunAgentInput,
-        *,
-        edge: Edge = "continue",
-        parent: str | None = None,
-        resume: ResumePoint | None = None,
-        state: AgentState | None = None,
-        attempt: int = 1,
-        newest: str | None = None,
-    ) -> Run:
-        adapter = self._own(as_adapter(agent))
-        self.agents.setdefault(adapter.name, adapter)
-        if self._closing:
-            raise Closing("this host is shutting down; ask again in a moment")
-        if not self.work:
-            want = Want(adapter.name, input, edge, parent, unfinished=resume is not None)
-            wanted = await hand_over(self, input, want)
-            self._wanted.add(wanted)
-            return wanted
-        self.at_work.take(self.tenant, input.thread_id, input.run_id)
-        run, leased = None, False
-        try:
-            await self.log.start_run(input.thread_id, input.run_id, parent=parent, edge=edge)
-            leased = True
-            if newest is not None and (await self.log.runs(input.thread_id))[-1].run_id != newest:
-                raise Overtaken("the thread has gone on since this was asked for")
-            base = state if state is not None else await self.state(input.thread_id)
-            run = Run(
-                self.log,
-                adapter,
-                input,
-                serializer=self._serializer,
-                cadence=self._cadence,
-                base=base,
-                attempt=attempt,
-                resume=resume,
-                ended=self._over,
-            )
-            self.at_work.began(self.tenant, run)
-            self._followers.expect(run)
-            run.begin()
-            await run.begun()
-        except Conflict as error:
-            await self._not_begun(input, run, leased)
-            raise Busy(f"this thread is written elsewhere, or the run id was used: {error}") from error
-        except BaseException:
-            await self._not_begun(input, run, leased)
-            raise
-        self._followers.follow(run)
-        return run
-
-    async def _not_begun(self, input: RunAgentInput, run: Run | None, leased: bool) -> None:
-        """Free the thread for others: here, and in the store, where its lease would be renewed for nothing."""
-        if run is not None:
-            self._followers.dismiss(run)
-        if leased and (run is None or not run.active):
-            with suppress(SlimError):
-                await self.log.abandon(input.thread_id)
-        self.at_work.free(self.tenant, input.thread_id, input.run_id)
-
-    def _own(self, adapter: Adapter) -> Adapter:
+    def own(self, adapter: Adapter) -> Adapter:
+        """The adapter as this tenant uses it."""
         return (
             ForTenant(adapter, self.tenant) if self.tenant and not isinstance(adapter, ForTenant) else adapter
         )
-
-    def _over(self, run: Run) -> None:
-        self.at_work.free(self.tenant, run.thread_id, run.run_id)
-        self._node.nudge()  # there is room for another
 
     def attach(self, thread_id: str, after: int | None = None) -> AsyncGenerator[Entry]:
         """A thread's entries behind `after`, and every new one, for as long as somebody reads."""
@@ -482,7 +363,7 @@ class Cast:
 
     async def tail(self, thread_id: str) -> None:
         """Carry a thread that another process writes to those who watch it here, until this is cancelled."""
-        with self._followers.held(thread_id):
+        with self.followers.held(thread_id):
             await asyncio.Event().wait()
 
     # --------------------------------------------------------------- reading
@@ -495,7 +376,7 @@ class Cast:
         """The slim snapshot of a thread: of a run under way as it is now, else the one that was kept."""
         run = self.at_work.in_thread(self.tenant, thread_id)
         if run is not None:
-            return self._serializer.serialize(run.state)
+            return self.serializer.serialize(run.state)
         return await self.threads.snapshot(thread_id)
 
     async def _agent_of(self, thread_id: str) -> Adapter:
@@ -506,22 +387,6 @@ class Cast:
         if state is None:
             raise BadRequest(f"say which agent is meant; there are: {', '.join(self.agents) or 'none'}")
         return self.agent(state.agent_id)
-
-    def _input(
-        self,
-        thread_id: str,
-        messages: Sequence[Message],
-        *,
-        parent: str | None = None,
-        resume: Sequence[ResumeEntry] = (),
-        run_id: str | None = None,
-    ) -> RunAgentInput:
-        given: dict[str, Any] = {"resume": list(resume)} if resume else {}
-        if parent is not None:
-            given["parent_run_id"] = parent
-        said: list[Message] = [message for message in messages if message.role != "activity"]
-        run_id = run_id or self._new_id()
-        return RunAgentInput(thread_id=thread_id, run_id=run_id, messages=said, tools=[], context=[], **given)
 
     # -------------------------------------------------------------- stopping
 
@@ -534,10 +399,7 @@ class Cast:
 
     async def threads_of(self, run_id: str) -> list[str]:
         """The threads that have, had or wait for a run of this id: it is unique in a thread alone."""
-        here = [run.thread_id for run in self.at_work.named(self.tenant, run_id)]
-        there = [thread.thread_id for thread, _ in await self.log.find(run_id)]
-        waiting = [note.key.thread_id for note in await self.log.notes.about(run_id)]
-        return list(dict.fromkeys([*here, *there, *waiting]))
+        return await threads_of(self, run_id)
 
     @property
     def closing(self) -> bool:
@@ -578,8 +440,8 @@ class Cast:
     async def _close(self, grace: float) -> None:
         self._closing = True
         if not self.tenant:
-            await self._node.close()
-        await asyncio.gather(*self._leaving, *(view.aclose(grace=grace) for view in self._tenants.values()))
+            await self.node.close()
+        await self._tenants.aclose(grace)
         await self._drain(grace / 2)
         if not self._goes_on:
             for run in self.active:
@@ -590,13 +452,20 @@ class Cast:
             await self._drain(grace / 2)
         for run in self.active:
             await (run.hand_over() if self._goes_on else run.abandon())
-        await self._let_go()
+        await self.let_go()
         await self.log.close()
 
-    async def _let_go(self) -> None:
-        for wanted in list(self._wanted):
+    @property
+    def idle(self) -> bool:
+        """Whether nobody uses this view: no run, no watcher, and nobody who waits for a run."""
+        watched = self.hub is not None and bool(self.hub.occupied())
+        return not (watched or self.wanted or len(self.followers) or self.at_work.has(self.tenant))
+
+    async def let_go(self) -> None:
+        """Let go of everything but the log; what waits to be told is told."""
+        for wanted in list(self.wanted):
             await wanted.abandon()
-        await self._followers.close()
+        await self.followers.close()
         await self._out.aclose()
         if self.hub is not None:
             await self.hub.aclose()
@@ -610,23 +479,10 @@ class Cast:
 
     def stats(self) -> dict[str, Any]:
         """Plain numbers of everything in here."""
-        numbers: dict[str, Any] = {"runs": len(self.active), "followers": len(self._followers)}
+        numbers: dict[str, Any] = {"runs": len(self.active), "followers": len(self.followers)}
         if self.broadcaster is not None:
             numbers["broadcaster"] = self.broadcaster.stats()
         if self.hub is not None:
             numbers["hub"] = self.hub.stats()
         numbers["log"] = {name: getattr(self.log.stats(), name) for name in type(self.log.stats()).__slots__}
         return numbers
-
-
-def own_hub(log: RunLog, config: BroadcastConfig | None, door: Door, secret: str | None = None) -> Hub:
-    """A hub that asks the same door as HTTP does."""
-    history = LogHistory(log, config=config)
-    return Hub(
-        "runcast",
-        "runcast",
-        secret or secrets.token_hex(32),
-        authorize=door.allows,
-        identify=door.who,
-        history=history,
-    )

@@ -8,16 +8,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from ag_ui.core import RunAgentInput, RunErrorEvent, RunStartedEvent
 
-from runcast.app.errors import Busy, NotFound, Over
-from runcast.app.wanted import Want, Wanted, note_id
+from runcast.app.errors import Busy, NotFound, Over, Overtaken
+from runcast.app.wanted import Want, Wanted, input_for, note_id
 from runcast.slim import Conflict, Note, RunInfo, RunLog
 
 if TYPE_CHECKING:
     from runcast.app.cast import Cast
+    from runcast.app.node import Node
 
 HOUR_MS = 3_600_000
 LOOKS = 3  # at a run that is neither in the log nor wanted: it may be on its way from the one to the other
@@ -61,6 +63,14 @@ async def stop_elsewhere(cast: Cast, run_id: str, hard: bool, thread_id: str | N
     raise NotFound(f"no run {run_id!r} is active here")
 
 
+async def threads_of(cast: Cast, run_id: str) -> list[str]:
+    """The threads that have, had or wait for a run of this id."""
+    here = [run.thread_id for run in cast.at_work.named(cast.tenant, run_id)]
+    there = [thread.thread_id for thread, _ in await cast.log.find(run_id)]
+    waiting = [note.key.thread_id for note in await cast.log.notes.about(run_id)]
+    return list(dict.fromkeys([*here, *there, *waiting]))
+
+
 async def hand_over(cast: Cast, input: RunAgentInput, want: Want) -> Wanted:
     """Leave a run for a worker; when this returns it is durable, and one of them will begin it."""
     log, thread_id, run_id = cast.log, input.thread_id, input.run_id
@@ -98,6 +108,32 @@ async def _forget_begun(cast: Cast, thread_id: str) -> None:
             await cast.log.notes.take(note)
 
 
+async def take_up(cast: Cast, thread_id: str, run_id: str, want: Want) -> None:
+    """Begin a run that this node or another one was asked for."""
+    log, input, edge, parent = cast.log, want.input, want.edge, want.parent
+    if any(thread.thread_id == thread_id for thread, _ in await log.find(run_id)):
+        return  # whoever began it did not live to say so
+    adapter = cast.agent(want.agent)
+    if parent is None:
+        await cast.launch(adapter, input or input_for(thread_id, run_id, []))
+        return
+    before = (await log.runs(thread_id))[-1:]
+    if edge == "resume" and (not before or before[0].run_id != parent):
+        raise Overtaken("the thread has gone on since this was asked for")
+    state = await cast.threads.stands(thread_id, parent)
+    point = replace(state, framework={**state.framework, "unfinished": True}) if want.unfinished else None
+    await cast.launch(
+        adapter,
+        input or input_for(thread_id, run_id, state.messages, parent=parent),
+        edge=edge,
+        parent=parent,
+        resume=point,
+        state=state,
+        attempt=before[0].attempt + 1 if edge == "resume" else 1,
+        newest=parent if edge == "resume" else None,
+    )
+
+
 async def decline(cast: Cast, thread_id: str, run_id: str, want: Want, error: Exception, code: str) -> bool:
     """Record a wanted run that will not be: begun, and ended with the reason. False while the thread is another's,
     or when it has begun after all."""
@@ -113,7 +149,7 @@ async def decline(cast: Cast, thread_id: str, run_id: str, want: Want, error: Ex
 
 
 async def recover_one(
-    cast: Cast, thread_id: str, run_id: str, *, go_on: bool, most: int
+    cast: Cast, node: Node, thread_id: str, run_id: str, *, go_on: bool, most: int
 ) -> list[tuple[str, RunInfo]]:
     """Take care of a run whose process died, unless somebody has: have it taken up, or mark it truncated."""
     log = cast.log
@@ -138,7 +174,8 @@ async def recover_one(
             if note is None:
                 return []
             logger.warning("run %s of thread %s was cut short, and is taken up again", run_id, thread_id)
-            await cast.begin_wanted(note)
+            if cast.work and agent in cast.agents:
+                await node.take_up(note)
             return [(thread_id, run)]
     cut = await log.reclaim(thread_id)
     for note in stops:

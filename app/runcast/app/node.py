@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from runcast.adapters import UnknownRun
+from runcast.app.control import decline, take_up
 from runcast.app.errors import AppError, Busy, Closing, Full, Overtaken
 from runcast.app.wanted import Far, Want
 from runcast.slim import Note, SlimError, Watch
@@ -174,16 +175,16 @@ class Node:
         await asyncio.sleep(random.random() * HEAVY * len(self._cast.at_work))
         view, want = self._cast.for_tenant(note.key.tenant), Want.decode(note.body)
         try:
-            await view.take_up(note.key.thread_id, note.run_id, want)
+            await take_up(view, note.key.thread_id, note.run_id, want)
         except Overtaken as error:
-            if not want.recovery and not await view.decline(
-                note.key.thread_id, note.run_id, want, error, "overtaken"
+            if not want.recovery and not await decline(
+                view, note.key.thread_id, note.run_id, want, error, "overtaken"
             ):
                 return False
         except (Busy, Full, Closing):
             return False
         except AppError as error:
-            if not await view.decline(note.key.thread_id, note.run_id, want, error, "refused"):
+            if not await decline(view, note.key.thread_id, note.run_id, want, error, "refused"):
                 return False
         await self.notes.take(note)
         return True

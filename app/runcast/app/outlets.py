@@ -6,15 +6,18 @@ own watchers and everybody else's see the same envelopes.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runcast.app.tenants import coded
-from runcast.broadcast import BroadcastConfig, Broadcaster, Hub, Publisher, open_publisher
+from runcast.broadcast import BroadcastConfig, Broadcaster, Hub, LogHistory, Publisher, open_publisher
 
 if TYPE_CHECKING:
+    from runcast.app.auth import Door
     from runcast.broadcast.hub.fanout import RedisFanout
+    from runcast.slim import RunLog
 
 PREFIX = "runcast:"
 
@@ -85,3 +88,16 @@ def _redis(url: str, prefix: str) -> Publisher:
     from runcast.broadcast.publishers.redis import RedisPublisher
 
     return RedisPublisher(url, prefix=prefix)
+
+
+def own_hub(log: RunLog, config: BroadcastConfig | None, door: Door, secret: str | None = None) -> Hub:
+    """A hub that asks the same door as HTTP does."""
+    history = LogHistory(log, config=config)
+    return Hub(
+        "runcast",
+        "runcast",
+        secret or secrets.token_hex(32),
+        authorize=door.allows,
+        identify=door.who,
+        history=history,
+    )

@@ -7,14 +7,22 @@ Knows the log; does not know who takes a want up (`node.py`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
 
 import orjson
-from ag_ui.core import AgentCapabilities, IdentityCapabilities, RunAgentInput, RunErrorEvent, RunFinishedEvent
+from ag_ui.core import (
+    AgentCapabilities,
+    IdentityCapabilities,
+    Message,
+    ResumeEntry,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedEvent,
+)
 
 from runcast.adapters import Adapter
 from runcast.app.errors import AppError
@@ -60,6 +68,22 @@ class Want:
         """Read a note's body."""
         head, _, given = body.partition(b"\n")
         return cls(input=decode_input(given) if given else None, **orjson.loads(head))
+
+
+def input_for(
+    thread_id: str,
+    run_id: str,
+    messages: Sequence[Message],
+    *,
+    parent: str | None = None,
+    resume: Sequence[ResumeEntry] = (),
+) -> RunAgentInput:
+    """What a run is given that nobody has written an input for."""
+    given: dict[str, Any] = {"resume": list(resume)} if resume else {}
+    if parent is not None:
+        given["parent_run_id"] = parent
+    said: list[Message] = [message for message in messages if message.role != "activity"]
+    return RunAgentInput(thread_id=thread_id, run_id=run_id, messages=said, tools=[], context=[], **given)
 
 
 class Far:

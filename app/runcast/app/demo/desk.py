@@ -18,9 +18,10 @@ from typing import Any
 from ag_ui.core import AgentCapabilities, IdentityCapabilities
 
 from runcast.app.auth import Door
-from runcast.app.cast import Cast, own_hub
+from runcast.app.cast import Cast
 from runcast.app.demo.shared import LEASE_MS, NAMES, log_url
 from runcast.app.errors import AppError, BadRequest, Busy, Closing, NotFound
+from runcast.app.outlets import own_hub
 from runcast.broadcast import BroadcastConfig
 from runcast.slim import RunLog, open_store
 
