@@ -13,7 +13,7 @@ import pytest
 from ag_ui.core import RunAgentInput, RunErrorEvent, UserMessage
 from websockets.asyncio.client import connect
 
-from runcast.app import Busy, Cast, NotFound, Over
+from runcast.app import Busy, Cast, NotFound, Over, Overtaken
 from runcast.broadcast import Envelope
 from runcast.slim import RunInfo, verify
 from tests.app.agents import Gated, asker, parrot, steady
@@ -188,6 +188,19 @@ async def test_a_thread_that_another_node_writes_is_busy(url: str) -> None:
             await front.start(front.agent("parrot"), ask(run_id="r2"))
         with pytest.raises(Busy):
             await also.resume("t1")
+
+
+async def test_a_run_that_the_thread_has_gone_past_is_not_taken_up_again(url: str) -> None:
+    async with nodes(cast := worker(url)):
+        first = await (await cast.start(asker, ask())).result()
+        assert first.status == "interrupted"
+        state = await cast.threads.stands("t1", "r1")
+        await (await cast.start(parrot, ask(run_id="r2"))).result()
+        late = ask(run_id="r3")
+        with pytest.raises(Overtaken, match="has gone on since"):
+            await cast.launch(asker, late, edge="resume", parent="r1", state=state, newest="r1")
+        async with nodes(other := worker(url)):  # and the thread is free for anybody
+            assert (await (await other.start(parrot, ask(run_id="r4"))).result()).status == "completed"
 
 
 async def test_a_worker_that_is_full_leaves_the_rest_to_others(url: str) -> None:

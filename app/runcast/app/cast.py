@@ -99,17 +99,8 @@ class Cast:
         door = door or Door()
         self.door = door  # who may ask for what, over HTTP and sockets
         self._max_attempts = max_attempts
-        self._shared: dict[str, Any] = {  # with the views of tenants
-            "slim": slim,
-            "config": config,
-            "redactor": redactor,
-            "cadence": cadence,
-            "door": door,
-            "new_id": new_id,
-            "work": work,
-            "redis": redis,
-            "max_attempts": max_attempts,
-        }
+        self._shared: dict[str, Any] = {"slim": slim, "config": config, "redactor": redactor, "cadence": cadence,
+            "door": door, "new_id": new_id, "work": work, "redis": redis, "max_attempts": max_attempts}  # fmt: skip
         self.history = LogHistory(log, config=config)
         self.agents: dict[str, Adapter] = {}
         self.serializer = SlimSerializer(slim, redactor)

@@ -80,7 +80,8 @@ def doctor(
     settings = Settings()
     loaded: Any = None if agent is None else load_agent(agent)
     target = broadcast or settings.broadcast
-    found = asyncio.run(examine(url or settings.url, broadcast=target, agent=loaded))
+    redis, role = settings.redis, settings.role
+    found = asyncio.run(examine(url or settings.url, broadcast=target, agent=loaded, redis=redis, role=role))
     if json:
         finish([{"what": each.what, "mark": each.mark, "told": each.told} for each in found])
     else:

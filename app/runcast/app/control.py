@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ag_ui.core import RunAgentInput, RunErrorEvent, RunStartedEvent
 
@@ -188,6 +188,6 @@ async def recover_one(
 async def _agent(log: RunLog, thread_id: str, run: RunInfo) -> str | None:
     """Whose run it is, as its RUN_STARTED says."""
     entries = await log.entries(thread_id, run.first_seq - 1, 1)
-    metadata = (getattr(entries[0].event, "metadata", None) or {}) if entries else {}
-    name = metadata.get("runcast", {}).get("agent")
+    metadata: dict[str, Any] = (getattr(entries[0].event, "metadata", None) or {}) if entries else {}
+    name: Any = metadata.get("runcast", {}).get("agent")
     return name if isinstance(name, str) else None

@@ -15,9 +15,12 @@ from importlib import metadata
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+import orjson
+
 from runcast.app.agents import as_adapter, cautions
+from runcast.app.node import AGENTS
 from runcast.broadcast import BroadcastError, open_publisher
-from runcast.slim import SlimError, open_store
+from runcast.slim import RunLog, SlimError, open_store
 
 Mark = Literal["ok", "note", "bad"]
 PACKAGES = (
@@ -35,9 +38,13 @@ class Finding:
     told: str
 
 
-async def examine(url: str, *, broadcast: str | None = None, agent: Any = None) -> list[Finding]:
+async def examine(
+    url: str, *, broadcast: str | None = None, agent: Any = None, redis: str | None = None, role: str = "both"
+) -> list[Finding]:
     """Look at everything that is named."""
-    found = [_python(), *_versions(), await _store(url), _clock()]
+    found = [_python(), *_versions(), await _store(url), *await _nodes(url, role), _clock()]
+    if redis is not None:
+        found.append(await asyncio.to_thread(_reachable, redis, "redis", "nodes follow the log without it"))
     if broadcast is not None:
         found += await _target(broadcast)
     if agent is not None:
@@ -79,6 +86,29 @@ async def _store(url: str) -> Finding:
     )
 
 
+async def _nodes(url: str, role: str) -> list[Finding]:
+    """Which workers live, and whether runs wait that none of them can begin."""
+    try:
+        async with RunLog(open_store(url), derive="manual") as log:
+            told = await log.notes.read(AGENTS)
+            alive = [note for note in told if not log.notes.is_over(note)]
+            names = sorted({each["name"] for note in alive for each in orjson.loads(note.body)})
+            known = {each["name"] for note in told for each in orjson.loads(note.body)}
+            waiting = [note for name in known for note in await log.notes.read(f"run {name}")]
+    except (SlimError, ImportError, OSError):
+        return []  # told of the store
+    if not told and role == "both" and not waiting:
+        return []
+    stuck = sorted({note.box.removeprefix("run ") for note in waiting} - set(names))
+    mark: Mark = "bad" if stuck or (role == "web" and not alive) else "ok"
+    text = f"{len(alive)} work, for {', '.join(names) or 'no agent'}; {len(waiting)} runs wait"
+    if stuck:
+        text += f", some of them for {', '.join(stuck)}, whom no worker has: start one"
+    elif mark == "bad":
+        text += "; runs that this node takes wait until a worker comes: start one"
+    return [Finding("workers", mark, text)]
+
+
 async def _target(url: str) -> list[Finding]:
     try:
         publisher = open_publisher(url)
@@ -92,16 +122,14 @@ async def _target(url: str) -> list[Finding]:
     return [Finding("envelopes", "ok", told), await asyncio.to_thread(_reachable, url)]
 
 
-def _reachable(url: str) -> Finding:
+def _reachable(url: str, what: str = "broadcast", without: str = "runs go on without it") -> Finding:
     parts = urlsplit(url)
     port = parts.port or {"redis": 6379, "rediss": 6379, "pusher": 443}.get(parts.scheme, 80)
     try:
         with socket.create_connection((parts.hostname or "localhost", port), timeout=3):
-            return Finding("broadcast", "ok", f"{parts.hostname}:{port} listens")
+            return Finding(what, "ok", f"{parts.hostname}:{port} listens")
     except OSError as error:
-        return Finding(
-            "broadcast", "bad", f"{parts.hostname}:{port} does not answer: {error}; runs go on without it"
-        )
+        return Finding(what, "bad", f"{parts.hostname}:{port} does not answer: {error}; {without}")
 
 
 def _clock() -> Finding:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
 from ag_ui.core import RunAgentInput
@@ -94,13 +95,17 @@ async def _not_begun(cast: Cast, input: RunAgentInput, begun: list[Run]) -> None
     """Free the thread for others."""
     for run in begun:
         if run.active:  # whoever waited for it was cancelled; it goes on
-            begins = asyncio.ensure_future(run.begun())
-            begins.add_done_callback(lambda done: done.exception() or cast.followers.follow(run))
+            asyncio.ensure_future(run.begun()).add_done_callback(partial(_late, cast, run))
             return
         cast.followers.dismiss(run)
         with suppress(SlimError):
             await cast.log.abandon(input.thread_id)
     cast.at_work.free(cast.tenant, input.thread_id, input.run_id)
+
+
+def _late(cast: Cast, run: Run, begun: asyncio.Future[None]) -> None:
+    if not begun.cancelled() and begun.exception() is None:
+        cast.followers.follow(run)
 
 
 def _over(cast: Cast, run: Run) -> None:

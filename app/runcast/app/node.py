@@ -110,14 +110,17 @@ class Node:
             bell.close()
 
     async def _rest(self, bell: Watch) -> None:
-        waits = {asyncio.ensure_future(bell.wait()), asyncio.ensure_future(self._woken.wait())}
+        waits: set[asyncio.Future[Any]] = {
+            asyncio.ensure_future(bell.wait()),
+            asyncio.ensure_future(self._woken.wait()),
+        }
         try:
             timeout = AGAIN if self._stuck else POLL
             await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for each in waits:
                 each.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
+            await asyncio.wait(waits)
         self._woken.clear()
 
     async def look(self) -> None:
@@ -218,8 +221,8 @@ class Node:
         """Find runs whose process died, wherever it was. All nodes look, at times of their own; one takes each up."""
         while True:
             await asyncio.sleep(self._every * random.uniform(0.75, 1.25))
-            if self._policy != "off" and not self._cast.closing:
-                await self._cast.recover(self._policy)
+            if not self._cast.closing:
+                await self._cast.recover("continue" if self._policy == "continue" else "report")
                 await self.notes.sweep(spare_ms=SPARE_MS)
 
 

@@ -26,7 +26,7 @@ class Settings(BaseSettings):
     redis: str | None = None  # joins the hubs of several nodes; without it they follow the log
     broadcast: str | None = None  # a publisher besides the hub: reverb://…, redis://…
     preset: Literal["minimal", "standard", "debug"] = "standard"  # how much watchers are told
-    secret: str | None = None  # what the hub signs with; nodes that have it in common take each other's tokens
+    secret: str | None = None  # what the hub signs with: the same on all nodes
     authorize: str | None = None  # module:function, asked (user, thread id)
     identify: str | None = None  # module:function, asked (headers)
     tenant: str | None = None  # module:function, asked (user)
@@ -37,7 +37,7 @@ class Settings(BaseSettings):
     max_body: int = Field(default=8_388_608, ge=1)
     keepalive: float = Field(default=15.0, gt=0)
     grace: float = Field(default=10.0, ge=0)  # seconds that active runs get when the host ends
-    lease: float = Field(default=15.0, ge=0.1)  # seconds that a dead node's runs wait before another may have them
+    lease: float = Field(default=15.0, ge=0.1)  # seconds a dead node's runs wait for it
     recover: Literal["report", "continue", "off"] = "report"  # what happens to runs whose process died
     recover_every: float = Field(default=5.0, gt=0)  # seconds between two looks for such runs
     log_level: Literal["debug", "info", "warning", "error"] = "info"
