@@ -30,7 +30,7 @@ Told = list[int]
 def server() -> ForkServerContext:
     """Where children come from, with their imports done."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
+    context.set_forkserver_preload([__name__, "tests.reliability.nodes", "tests.reliability.graph"])
     return context
 
 

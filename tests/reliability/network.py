@@ -12,6 +12,7 @@ import random
 import socket
 from contextlib import suppress
 from typing import Self
+from urllib.parse import urlsplit
 
 PIECE = 65_536
 
@@ -159,3 +160,28 @@ class Network:
         await asyncio.sleep(0.01)  # a reset takes back what was not read yet; half a frame is to arrive
         self._pipes.discard(pipe)
         pipe.cut()
+
+
+async def misbehave(line: Network, turn: int) -> None:
+    """Everything that a line does."""
+    await asyncio.sleep(0.3)
+    line.cut()
+    await asyncio.sleep(0.3)
+    line.cut_after(700 + 97 * turn)
+    await asyncio.sleep(0.3)
+    line.delay, line.shuffle = 0.01, 0.04
+    await asyncio.sleep(0.5)
+    line.delay = line.shuffle = 0.0
+    line.stall()
+    await asyncio.sleep(0.5)
+    line.go_on()
+    line.refusing = True
+    line.cut()
+    await asyncio.sleep(0.5)
+    line.refusing = False
+
+
+def port_of(url: str) -> int:
+    port = urlsplit(url).port
+    assert port is not None
+    return port

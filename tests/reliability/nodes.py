@@ -10,13 +10,13 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import httpx
 
@@ -27,7 +27,7 @@ from tests.reliability.counting import EFFECTS, Counter, plan
 from tests.reliability.ledger import Ledger
 from tests.servers import free_port
 
-Role = Literal["worker", "web"]
+Role = Literal["worker", "web", "graph"]  # a graph is a worker that runs a LangGraph graph
 LEASE_MS = 1_500
 
 
@@ -46,12 +46,13 @@ def serve(pipe: Connection, role: Role, port: int, shared: Shared) -> None:
     """In the child: one node, until it is told to end."""
     os.environ[EFFECTS] = shared.effects
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
-    if role == "web":
-        work, agents = False, []
-    else:
-        work, agents = True, [Counter()]
+    work = role != "web"
 
     async def main() -> None:
+        async with agents_of(role, shared) as agents:
+            await host(agents)
+
+    async def host(agents: list[Any]) -> None:
         cast = Cast.open(
             shared.postgres,
             agents=agents,
@@ -71,6 +72,18 @@ def serve(pipe: Connection, role: Role, port: int, shared: Shared) -> None:
             await it.serve([listening])
 
     asyncio.run(main())
+
+
+@asynccontextmanager
+async def agents_of(role: Role, shared: Shared) -> AsyncIterator[list[Any]]:
+    """Whom this node runs."""
+    if role == "graph":
+        from tests.reliability.graph import counting_graph
+
+        async with counting_graph(shared.postgres, Path(shared.effects)) as graph:
+            yield [graph]
+    else:
+        yield [Counter()] if role == "worker" else []
 
 
 class Node:
@@ -127,9 +140,11 @@ class Node:
 
 
 @contextmanager
-def running(workers: int, webs: int, shared: Shared) -> Iterator[tuple[list[Node], list[Node]]]:
+def running(
+    workers: int, webs: int, shared: Shared, *, role: Role = "worker"
+) -> Iterator[tuple[list[Node], list[Node]]]:
     """So many workers and web nodes, all of them serving."""
-    nodes = [Node("worker", shared) for _ in range(workers)] + [Node("web", shared) for _ in range(webs)]
+    nodes = [Node(role, shared) for _ in range(workers)] + [Node("web", shared) for _ in range(webs)]
     try:
         for node in nodes:
             node.start()
@@ -148,11 +163,19 @@ async def again(node: Node) -> None:
 
 
 async def order(
-    http: httpx.AsyncClient, address: str, ledger: Ledger, thread: str, nodes: int, size: int, pause: float
+    http: httpx.AsyncClient,
+    address: str,
+    ledger: Ledger,
+    thread: str,
+    nodes: int,
+    size: int,
+    pause: float,
+    *,
+    agent: str = "counter",
 ) -> None:
     """Have a counter run in a thread of its own, asked for at a web node."""
     ledger.plan(thread, nodes, size)
-    body = {"message": plan(nodes, size, pause), "agent": "counter"}
+    body = {"message": plan(nodes, size, pause), "agent": agent}
     async with asyncio.timeout(60):
         while True:
             try:

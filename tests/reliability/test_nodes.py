@@ -8,12 +8,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from runcast.slim import RunLog, open_store
+from runcast.slim import RunLog, open_store, verify
 from tests.conftest import missing
 from tests.reliability.engines import Redis
+from tests.reliability.graph import NODES, PAUSE, TOKENS, counting_graph
 from tests.reliability.ledger import Ledger
+from tests.reliability.network import Network, misbehave
 from tests.reliability.nodes import Node, Shared, again, order, running
-from tests.reliability.scenes import one_of, settle, watching
+from tests.reliability.scenes import one_of, settle, until, watching
 from tests.servers import REDIS, own_schema, redis_program
 
 
@@ -63,6 +65,39 @@ async def test_a_web_node_is_killed(
             await settle(ledger, log, Path(shared.effects))
 
 
+async def test_a_worker_with_a_graph_is_killed(
+    ledger: Ledger, http: httpx.AsyncClient, shared: Shared, long: bool
+) -> None:
+    """What a checkpoint holds does not run again; what was cut off does, on the other worker."""
+    async with counting_graph(shared.postgres, Path(shared.effects)):
+        pass  # its tables are made before two workers want to make them
+    with running(2, 1, shared, role="graph") as (workers, webs):
+        threads = [f"t{n}" for n in range(12 if long else 3)]
+        for thread in threads:
+            await order(http, webs[0].address, ledger, thread, NODES, TOKENS, 0, agent="graph")
+        async with watching(ledger, http, lambda: webs[0].address, patience=90):
+            for worker in workers:
+                await begun(Path(shared.effects))
+                worker.kill()
+                await again(worker)
+        async with RunLog(open_store(shared.postgres), derive="manual") as log:
+            ledger.note("runs", sum([len(await log.runs(thread)) for thread in threads]))
+            for thread in threads:
+                assert verify(await log.restore(thread)) == []
+            await settle(ledger, log, Path(shared.effects))
+
+
+async def begun(effects: Path) -> None:
+    """Wait until another node has begun, and is in the middle of its work."""
+    before = count(effects)
+    await until(lambda: count(effects) > before, "a node begins")
+    await asyncio.sleep(PAUSE / 3)
+
+
+def count(effects: Path) -> int:
+    return len(effects.read_text().splitlines()) if effects.exists() else 0
+
+
 @pytest.mark.parametrize("keep", [False, True], ids=["empty", "with its data"])
 async def test_redis_is_killed(
     ledger: Ledger, http: httpx.AsyncClient, shared: Shared, keep: bool, long: bool
@@ -80,6 +115,23 @@ async def test_redis_is_killed(
                     redis.kill()
                     await asyncio.sleep(0.7)
                     await asyncio.to_thread(redis.start)
+        async with RunLog(open_store(shared.postgres), derive="manual") as log:
+            await settle(ledger, log, Path(shared.effects))
+
+
+async def test_lines_to_redis_that_stall_cut_and_shuffle(
+    ledger: Ledger, http: httpx.AsyncClient, shared: Shared, mortal_redis: Redis, long: bool
+) -> None:
+    async with Network(mortal_redis.port) as line:
+        joined = Shared(shared.postgres, f"redis://127.0.0.1:{line.port}/0", shared.effects)
+        line.shuffle = 0.05  # of two connections, each piece at its own pace: what a worker said may overtake
+        with running(2, 1, joined) as (_, webs):
+            for n in range(3):
+                await order(http, webs[0].address, ledger, f"t{n}", 3, 300 if long else 60, 0.02)
+            async with watching(ledger, http, lambda: webs[0].address, patience=90):
+                for turn in range(6 if long else 1):
+                    await misbehave(line, turn)
+            ledger.note("cuts", line.cuts)
         async with RunLog(open_store(shared.postgres), derive="manual") as log:
             await settle(ledger, log, Path(shared.effects))
 

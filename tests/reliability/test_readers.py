@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import resource
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -14,7 +13,7 @@ from runcast.broadcast import Hub, HubLimits, LogHistory
 from runcast.slim import RunLog, open_store
 from tests.reliability.counting import Counter
 from tests.reliability.ledger import Ledger
-from tests.reliability.network import Network
+from tests.reliability.network import Network, misbehave, port_of
 from tests.reliability.scenes import begin, hosting, over, settle, until, watching
 
 MIB = 1 << 20
@@ -38,12 +37,6 @@ def counting(folder: Path, *, ballast: int = 0, silence: float = 30) -> Cast:
 
 def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-
-
-def port_of(address: str) -> int:
-    port = urlsplit(address).port
-    assert port is not None
-    return port
 
 
 async def test_readers_that_stop_reading(
@@ -92,4 +85,18 @@ async def test_readers_whose_host_vanished(
             line.swallow_no_more()
             await over(cast.log, "t0")
         assert min(each.connects for each in gone) > 1
+        await settle(ledger, cast.log)
+
+
+async def test_lines_to_readers_that_stall_cut_and_delay(
+    ledger: Ledger, http: httpx.AsyncClient, tmp_path: Path, long: bool
+) -> None:
+    cast = counting(tmp_path)
+    async with hosting(cast) as address, Network(port_of(address)) as line:
+        for thread in ("t0", "t1"):
+            await begin(cast, ledger, thread, 3, 800 if long else 50, 0.02)
+        async with watching(ledger, http, lambda: f"http://127.0.0.1:{line.port}", quiet=5.0):
+            for turn in range(10 if long else 1):
+                await misbehave(line, turn)
+        ledger.note("cuts", line.cuts)
         await settle(ledger, cast.log)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -21,7 +20,7 @@ from runcast.slim.stores.sql import SqlStore
 from tests.reliability.counting import Counter
 from tests.reliability.engines import Postgres
 from tests.reliability.ledger import Ledger
-from tests.reliability.network import Network
+from tests.reliability.network import Network, misbehave, port_of
 from tests.reliability.scenes import begin, hosting, over, settle, watching
 from tests.servers import own_schema
 
@@ -89,25 +88,6 @@ async def test_a_line_to_postgres_that_stalls_cuts_and_delays(
             ledger.note("cuts", line.cuts)
 
 
-async def misbehave(line: Network, turn: int) -> None:
-    """Everything that a line does."""
-    await asyncio.sleep(0.3)
-    line.cut()
-    await asyncio.sleep(0.3)
-    line.cut_after(700 + 97 * turn)
-    await asyncio.sleep(0.3)
-    line.delay, line.shuffle = 0.01, 0.04
-    await asyncio.sleep(0.5)
-    line.delay = line.shuffle = 0.0
-    line.stall()
-    await asyncio.sleep(0.5)
-    line.go_on()
-    line.refusing = True
-    line.cut()
-    await asyncio.sleep(0.5)
-    line.refusing = False
-
-
 async def test_a_line_to_postgres_that_swallows(
     ledger: Ledger, http: httpx.AsyncClient, postgres_server: str, tmp_path: Path
 ) -> None:
@@ -128,9 +108,3 @@ async def test_a_line_to_postgres_that_swallows(
                 for thread in ledger.threads:
                     await over(log, thread)
             await settle(ledger, log, tmp_path / "effects")
-
-
-def port_of(url: str) -> int:
-    port = urlsplit(url).port
-    assert port is not None
-    return port
