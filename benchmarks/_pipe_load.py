@@ -64,8 +64,6 @@ async def main(folder: Path, sizes: Sequence[int]) -> dict[str, Any]:
         taken = time.process_time() - began
         if result.status != "completed":
             raise RuntimeError(f"the long run ended as {result.status}: {result.error}")
-        while cast.stats()["followers"]:  # noqa: ASYNC110  what is broadcast comes after what is kept
-            await asyncio.sleep(0.01)
         kept = (await cast.log.size("t")).events
     return {
         "weights": agent.weights,

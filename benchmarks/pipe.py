@@ -58,11 +58,12 @@ async def whole(cast: Cast, graph: Any, thread: str, watching: Way | None = None
     if watching is not None:
         await watching(thread)
     run = await cast.start(LangGraphAdapter(graph), asks(thread))
-    await run.result()
-    while cast.stats()["followers"]:  # noqa: ASYNC110  carrying ends a little after the run
-        await asyncio.sleep(0.002)
-    if watching is not None:
-        await asyncio.sleep(0.06)  # the last roll-up
+    last = (await run.result()).last_seq
+    if watching is None or cast.hub is None:
+        return
+    async with asyncio.timeout(30):
+        while cast.hub.position(f"agent.{thread}").offset < last:  # noqa: ASYNC110  a place is all the hub has
+            await asyncio.sleep(0.005)
 
 
 async def in_turns(ways: dict[str, Way], rounds: int) -> dict[str, list[float]]:
