@@ -9,9 +9,10 @@ import pytest
 from ag_ui.core import CustomEvent
 
 from runcast.slim.errors import Conflict
+from runcast.slim.fold import fold
 from runcast.slim.log import RunLog
-from runcast.slim.stores import open_store
-from runcast.slim.stores.records import Batch, Key
+from runcast.slim.stores import MemoryStore, open_store
+from runcast.slim.stores.records import Batch, Key, StoredRun
 from tests.slim.logs import THREAD, Clock, contents, finished, make_log, seqs, started, text, turn
 
 
@@ -252,3 +253,55 @@ async def test_a_run_that_is_handed_over_is_found_at_once(shared_url: str):
         assert [(thread, run.status) for thread, run in await other.recover()] == [(THREAD, "truncated")]
         await one.append_many(THREAD, turn("r2"))
         assert [run.status for run in await one.runs(THREAD)] == ["truncated", "completed"]
+
+
+class Slow(MemoryStore):
+    """A store that takes its time to tell a thread's history."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reading = asyncio.Event()
+        self.go_on = asyncio.Event()
+
+    async def lineage(self, key: Key, run_id: str | None = None) -> list[StoredRun]:
+        self.reading.set()
+        await self.go_on.wait()
+        return await super().lineage(key, run_id)
+
+
+async def test_a_lease_that_is_renewed_while_a_run_begins_begins_no_run():
+    store = Slow()
+    store.go_on.set()
+    async with RunLog(store, lease_ms=30, derive="manual") as log:
+        await log.append_many(THREAD, turn("r1"))
+        history = fold(await log.restore(THREAD)).messages
+        store.reading.clear()
+        store.go_on.clear()
+        writing = asyncio.ensure_future(log.append_many(THREAD, turn("r2", "yes", *history)))
+        await store.reading.wait()
+        await asyncio.sleep(0.15)  # some heartbeats
+        assert [run.run_id for run in await log.runs(THREAD)] == ["r1"]
+        store.go_on.set()
+        await writing
+        assert [(run.run_id, run.status) for run in await log.runs(THREAD)] == [
+            ("r1", "completed"),
+            ("r2", "completed"),
+        ]
+
+
+async def test_a_run_of_which_nothing_was_said_never_was():
+    store = Slow()
+    store.go_on.set()
+    async with RunLog(store, derive="manual") as log:
+        await log.append_many(THREAD, turn("r1"))
+        history = fold(await log.restore(THREAD)).messages
+        store.reading.clear()
+        store.go_on.clear()
+        writing = asyncio.ensure_future(log.append_many(THREAD, turn("r2", "yes", *history)))
+        await store.reading.wait()
+        writing.cancel()
+        await asyncio.wait([writing])
+        await log.abandon(THREAD)
+        assert [run.run_id for run in await log.runs(THREAD)] == ["r1"]
+        store.go_on.set()
+        await log.append_many(THREAD, turn("r2", "yes", *history))

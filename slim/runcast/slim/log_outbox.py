@@ -162,8 +162,11 @@ class Outbox:
 
     async def release(self, *, cut: bool = True) -> None:
         """Give the lease back; a run that is still open is cut short here, or left open for whoever takes it up."""
-        if cut and self.run is not None and self.run.end is None:
-            self.run.end = RunEnd("truncated", None)
+        run = self.run
+        if run is not None and run.new is not None and not run.number and not self.unflushed:
+            self.run = None  # nothing of it was said: it never was
+        elif cut and run is not None and run.end is None:
+            run.end = RunEnd("truncated", None)
         await self._settle(release=True)
         self.run = None
 
@@ -199,8 +202,11 @@ class Outbox:
     ) -> Batch:
         run, now = self.run, self._timing.clock()
         first = events[0].seq if events else self._next - len(self._fresh)  # those go behind it
-        place: NewRun | int = 0 if run is None else run.number or run.new or 0
         end = run.end if run is not None else None
+        # A batch that is about the lease alone begins no run: whoever begins one may still be reading what came before.
+        place: NewRun | int = 0
+        if run is not None and (events or raws or end is not None):
+            place = run.number or run.new or 0
         until = None if end is not None or release else now + self._timing.lease_ms
         return Batch(
             self.key,
