@@ -14,6 +14,7 @@ from ag_ui.core import RunAgentInput, RunErrorEvent, UserMessage
 from websockets.asyncio.client import connect
 
 from runcast.app import Busy, Cast, NotFound, Over, Overtaken
+from runcast.app.doctor import Finding, examine
 from runcast.broadcast import Envelope
 from runcast.slim import RunInfo, verify
 from tests.app.agents import Gated, asker, parrot, steady
@@ -434,3 +435,40 @@ async def test_health_of_a_worker_without_a_hub(url: str) -> None:
     async with serving(worker(url)) as host:
         assert (await host.http.get("/health")).json()["status"] == "ok"
         assert (await host.http.get("/app/runcast")).status_code == 404
+
+
+async def test_the_doctor_sees_who_works_and_what_waits_for_nobody(url: str) -> None:
+    def told(found: list[Finding]) -> tuple[str, str]:
+        return next(((each.mark, each.told) for each in found if each.what == "workers"), ("", ""))
+
+    async with worker(url) as here:
+        assert told(await examine(url, role="web"))[0] == "ok"
+        assert "1 work, for asker, parrot" in told(await examine(url))[1]
+        assert here.agents
+    async with nodes(front := web(url)):
+        await knows(front, "parrot")
+        await front.start(front.agent("parrot"), ask())
+
+        async def bad() -> bool:
+            mark, sentence = told(await examine(url, redis="redis://127.0.0.1:1"))
+            return mark == "bad" and "1 runs wait, some of them for parrot" in sentence
+
+        await until(bad)
+
+
+@pytest.mark.usefixtures("redis_there")
+async def test_tenants_do_not_meet_in_redis(postgres_server: str) -> None:
+    url = own_schema(postgres_server)
+    async with RedisProcess() as redis:
+        here, front = worker(url, redis=redis.url), web(url, redis=redis.url)
+        async with nodes(here, front):
+            for cast in (here.for_tenant("acme"), here.for_tenant("other"), here):
+                await (await cast.start(parrot, ask(f"for {cast.tenant}"))).result()
+
+            async def published() -> bool:
+                return len(await redis.ask("KEYS", "runcast:*:top")) == 3
+
+            await until(published)
+            keys = {key.decode() for key in await redis.ask("KEYS", "runcast:*:top")}
+            assert "runcast:stream:private-agent.t1:top" in keys
+            assert sum(key.startswith("runcast:@") for key in keys) == 2

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
@@ -30,6 +31,7 @@ POLL = 5.0  # seconds between two looks when no bell rings
 AGAIN = 0.5  # seconds until something that could not be done is tried again
 AT_ONCE = 32  # runs that are being taken up at the same time
 SPARE_MS = 3_600_000  # how long an agent is remembered after its last worker was seen
+FAREWELL = 2.0  # seconds that a worker tries to say that it goes
 HEAVY = 0.01  # seconds that a worker waits at most, for every run it has, so that idle ones are first
 
 Policy = Literal["report", "continue", "off"]
@@ -80,6 +82,10 @@ class Node:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._tasks and self._cast.work:
+            with suppress(SlimError, TimeoutError):  # without it the others find out when the lease is over
+                async with asyncio.timeout(FAREWELL):
+                    await self._say(0)
         self._tasks = []
 
     async def _patiently(self, work: Callable[[], Awaitable[None]]) -> None:
