@@ -6,6 +6,7 @@ Every story is played before the official client, which must hold at the end wha
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,8 +14,11 @@ from ag_ui.core import RunErrorEvent
 from langchain_core.messages import AIMessageChunk
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import RetryPolicy, interrupt
 
+from runcast.adapters.langgraph.places import Level, is_done, stops
+from runcast.adapters.shown import TAKEN_BACK
 from tests.adapters.langgraph.fakes import StreamingModel, calls, piece, say
 from tests.adapters.langgraph.scenes.book import add, agent, answering
 from tests.adapters.langgraph.stage import Stage, types
@@ -194,7 +198,7 @@ async def test_a_retry_is_told_when_it_begins(oracle: Any):
             async for chunk in super()._astream(messages, stop, run_manager, **kwargs):
                 yield chunk
                 if chunk.text == "who":
-                    await gate.wait()
+                    await asyncio.wait_for(gate.wait(), 60)
 
     policy = RetryPolicy(initial_interval=0.01, jitter=False)
     model = Gated(turns=[BROKEN, say("who", "le")])
@@ -215,3 +219,64 @@ async def test_a_retry_is_told_when_it_begins(oracle: Any):
     stage.took(input, events)
     assert texts(stage) == ["whole"]
     await stage.holds()
+
+
+async def test_a_call_of_a_broken_attempt_is_made_anew_by_the_retry(oracle: Any):
+    """Under the same id, as a provider may have it: it waits for its result again, and its order is its own."""
+    broken = [calls(piece("add", '{"a":1,', "c1")), ConnectionError("net")]
+    model = StreamingModel(turns=[broken, [calls(piece("add", '{"a":1,"b":2}', "c1"))], say("three")])
+
+    async def answer(state: MessagesState) -> Any:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    policy = RetryPolicy(initial_interval=0.01, jitter=False)
+    builder = StateGraph(MessagesState).add_node("answer", answer, retry_policy=policy)
+    builder.add_node("tools", ToolNode([add])).add_edge(START, "answer").add_edge("tools", "answer")
+    builder.add_conditional_edges("answer", tools_condition)
+    stage = Stage(oracle).play(builder.compile(checkpointer=InMemorySaver()))
+    events = await stage.send("hi")
+    results = [event.content for event in events if event.type == "TOOL_CALL_RESULT"]
+    assert results == [TAKEN_BACK, "3"]
+    assert events[-1].outcome.pending_tool_call_ids is None
+    await stage.holds()
+
+
+async def test_what_a_graph_inside_had_not_stored_is_said_again(oracle: Any):
+    """It broke in its first step: of its own checkpoints there is none that says what is done."""
+    model = StreamingModel(turns=[BROKEN, say("whole")])
+
+    async def one(state: MessagesState) -> Any:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    inner = StateGraph(MessagesState).add_node("one", one).add_edge(START, "one").compile(checkpointer=False)
+    builder = StateGraph(MessagesState).add_node("inner", inner).add_edge(START, "inner")
+    stage = Stage(oracle).play(builder.compile(checkpointer=InMemorySaver()))
+    await stage.send("hi")
+    assert texts(stage) == ["partly"]
+    await stage.send()
+    assert texts(stage) == ["whole"]
+    await stage.holds()
+
+
+async def test_what_a_forgotten_thread_is_not_told_again_goes(oracle: Any):
+    """Its checkpoints are pruned: the graph is told what the snapshot remembers, and the client shows no more."""
+    stage = Stage(oracle).play(slowly(say("one"), BROKEN, say("two")))
+    await stage.send("hi")
+    await stage.send("more")
+    assert texts(stage) == ["one", "partly"]
+    history = stage.input().messages
+    whole = [message for message in history if message.content != "partly"]
+    point = SimpleNamespace(messages=whole, history=history, state={}, interrupts=[], framework={})
+    await stage.graph.checkpointer.adelete_thread("t")
+    input = stage.input("and?")
+    stage.took(input, [event async for event in stage.adapter.run(input, resume=point)])
+    assert texts(stage) == ["one", "two"]
+
+
+def test_of_a_graph_whose_progress_nobody_knows_nothing_is_done():
+    way = stops("tools:t1|model:m1#3.1")
+    assert way == [("", 3, "t1"), ("tools:t1", 1, "m1")]
+    assert not is_done(way, {})
+    assert not is_done(way, {"": Level(2)})
+    assert is_done(way, {"": Level(3)})
+    assert is_done(way, {"": Level(2), "tools:t1": Level(0, {"m1"})})

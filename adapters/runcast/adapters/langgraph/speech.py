@@ -183,8 +183,7 @@ class Speech:
         return events + self._thought(lane, thought, piece.text)
 
     def _thought(self, lane: Lane, thought: str, text: str) -> list[Event]:
-        if lane.id in self._places:
-            self._places[thought] = self._places[lane.id]
+        self._places[thought] = self._places.get(lane.id, "")
         return self._blocks.reasoning(
             thought, text, message_id=lane.id, owner=lane.owner, metadata=lane.noted
         )

@@ -48,9 +48,7 @@ class Results:
         """These results and calls were taken back; they may come again."""
         self._answered.difference_update(gone)
         for call_id in calls:
-            siblings = self._siblings.pop(call_id, [])
-            if call_id in siblings:
-                siblings.remove(call_id)
+            self._siblings.pop(call_id, [call_id]).remove(call_id)
             self._held.pop(call_id, None)
 
     def add(self, message: Any, owner: str | None, noted: Meta | None = None) -> list[Event]:

@@ -149,34 +149,32 @@ class LangGraphTranslator:
         )
         gone, instead = self._corrections
         if self._shown is not None and (gone or instead):
-            events += self._restated(gone, instead)
-        return self._told_to(self._shown, events)
+            events += self._restated(self._shown, gone, instead)
+        return self._showing(events)
 
     def feed(self, part: Any) -> list[Event]:
         """One part of the stream, or one aside."""
-        return self._told_to(self._shown, self._translated(part))
+        if self.asides:
+            return self._take_asides() + self._showing(self._translated(part))
+        if is_dict(part) and part["type"] == "messages" and self._raw is None:  # nearly every part
+            return self._showing(self._messages(part["data"], part["ns"]))
+        return self._showing(self._translated(part))
 
-    @staticmethod
-    def _told_to(shown: Shown | None, events: list[Event]) -> list[Event]:
-        if shown is not None:
+    def _showing(self, events: list[Event]) -> list[Event]:
+        """These go to the client next."""
+        if self._shown is not None:
             for event in events:
-                shown.feed(event)
+                self._shown.feed(event)
         return events
 
-    def _restated(self, gone: Collection[str], instead: Sequence[Message] = ()) -> list[Event]:
+    def _restated(self, shown: Shown, gone: Collection[str], instead: Sequence[Message] = ()) -> list[Event]:
         """Take back what a broken attempt said."""
-        if self._shown is None:
-            return []
         now = self._tags(None)
-        events = self._shown.restate(gone, instead)
+        events = shown.restate(gone, instead)
         return [event.model_copy(update=now) for event in events] if now else events
 
     def _translated(self, part: Any) -> list[Event]:
-        if (
-            not self.asides and is_dict(part) and part["type"] == "messages" and self._raw is None
-        ):  # nearly every part
-            return self._messages(part["data"], part["ns"])
-        events = self._take_asides() if self.asides else []
+        events: list[Event] = []
         part = decode(part)
         feed = self._feeds.get(part["type"])
         if feed is not None:
@@ -186,8 +184,9 @@ class LangGraphTranslator:
         return events
 
     def _take_asides(self) -> list[Event]:
+        """Each is told before the next: one that takes back has to know all that was said before it."""
         asides, self.asides[:] = list(self.asides), []
-        return [event for aside in asides for event in self._feeds[aside.type](aside.data, ())]
+        return [event for aside in asides for event in self._showing(self._feeds[aside.type](aside.data, ()))]
 
     def finish(self) -> list[Event]:
         """The graph ended, or waits for answers."""
@@ -459,9 +458,9 @@ class LangGraphTranslator:
         task_id = str(data["task_id"])
         self._forget_inside(task_id)
         events = self._speech.task_over(task_id, whole=False)
-        gone = self._speech.said_in(task_id) if self._shown is not None else []
-        if gone:
-            events += self._restated(gone)
+        gone = self._speech.said_in(task_id)
+        if gone and self._shown is not None:
+            events += self._restated(self._shown, gone)
             calls = [event.tool_call_id for event in events if isinstance(event, ToolCallResultEvent)]
             self._results.forget(gone, calls)
             self._speech.forget(gone)
