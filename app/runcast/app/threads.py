@@ -38,6 +38,7 @@ class Threads:
         return replace(
             told,
             history=built.history,
+            half_said=built.half_said,
             content_bytes=built.content_bytes,
             state=built.state,
             interrupts=built.interrupts,

@@ -51,6 +51,7 @@ from pydantic import BaseModel
 from runcast.slim.chunks import ChunkExpander
 from runcast.slim.dispatch import nearest
 from runcast.slim.errors import InvalidStream
+from runcast.slim.halves import Halves
 from runcast.slim.patch import Document, clone, operations_of
 from runcast.slim.records import Problem, RunRecord
 from runcast.slim.transcript import Body, Call, History, Transcript
@@ -79,8 +80,10 @@ class Conversation:
         *,
         keep_passed: bool = False,
         max_problems: int = 1_000,
+        half_said: Iterable[str] = (),
     ) -> None:
         """Start from what a client holds; without `state` from `{}`, as a client does."""
+        self._halves = Halves(half_said)
         self._transcript = Transcript(Body.of(message) for message in messages)
         self._state = Document({} if state is None else state)
         self._chunks = ChunkExpander()
@@ -115,6 +118,15 @@ class Conversation:
     def history(self) -> Sequence[Message]:
         """The messages as they stand whenever one looks; either end is reached without making the others."""
         return History(self._transcript)
+
+    @property
+    def half_said(self) -> list[str]:
+        """The messages whose streams a run broke off, or that are under way: not to be taken for said.
+
+        One of whose calls a result came stays: somebody acted on it.
+        """
+        nodes = [(key, self._transcript.find(key)) for key in self._halves]
+        return [key for key, node in nodes if node is not None and not node.acted_on()]
 
     @property
     def state(self) -> Any:
@@ -210,6 +222,7 @@ class Conversation:
             )
             return
         node.body.merge(event.metadata)
+        self._halves.began("message", event.message_id, event.message_id)
 
     def _content(self, event: TextMessageContentEvent | ReasoningMessageContentEvent) -> None:
         node = self._transcript.find(event.message_id)
@@ -226,6 +239,7 @@ class Conversation:
             self._problem(event, f"there is no text message {event.message_id!r}; start it first")
             return
         node.body.merge(event.metadata)
+        self._halves.ended("message", event.message_id, event.message_id, event.metadata)
 
     def _encrypted(self, event: ReasoningEncryptedValueEvent) -> None:
         if event.subtype == "tool-call":
@@ -255,6 +269,13 @@ class Conversation:
         else:
             call.data["function"]["name"] = event.tool_call_name
         call.merge(event.metadata)
+        self._halves.began("call", key, self._home(key))
+
+    def _home(self, key: str) -> str:
+        """The message of a call that there is."""
+        node = self._transcript.holder(key)
+        assert node is not None
+        return node.body.key
 
     def _new_call(self, event: ToolCallStartEvent) -> Call:
         """A call joins the assistant message it names; without one it gets a message of its own."""
@@ -284,6 +305,7 @@ class Conversation:
             self._problem(event, f"there is no tool call {event.tool_call_id!r}; start it first")
             return
         call.merge(event.metadata)
+        self._halves.ended("call", event.tool_call_id, self._home(event.tool_call_id), event.metadata)
 
     def _result(self, event: ToolCallResultEvent) -> None:
         self._answered.add(event.tool_call_id)
@@ -321,6 +343,7 @@ class Conversation:
             return body.role == "reasoning" and "reasoning" not in roles
 
         self._transcript.restate(bodies, keep)
+        self._halves.restated()
 
     def _activity_snapshot(self, event: ActivitySnapshotEvent) -> None:
         node = self._transcript.find(event.message_id)
@@ -363,6 +386,7 @@ class Conversation:
         self._runs.append(RunRecord(event.run_id, event.thread_id, event.parent_run_id))
         self._started = {}
         self._answered = set()
+        self._halves.broke()  # where the run before was cut short
         for message in event.input.messages if event.input is not None else ():
             if self._transcript.find(message.id) is None:
                 self._transcript.append(Body.of(message))
@@ -384,9 +408,14 @@ class Conversation:
                 named = outcome.pending_tool_call_ids if outcome is not None else None
                 changes["outcome"] = "success"
                 changes["pending_tool_call_ids"] = tuple(named or self._unanswered())
+        if changes["outcome"] == "cancelled":
+            self._halves.broke()
+        else:
+            self._halves.settled()
         self._amend_run(**changes)
 
     def _fail_run(self, event: RunErrorEvent) -> None:
+        self._halves.broke()
         self._amend_run(error=event)
 
     def _amend_run(self, **changes: Any) -> None:

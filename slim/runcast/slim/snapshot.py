@@ -199,7 +199,10 @@ class _Draft:
             for call in row["metadata"].get("tool_calls", ())
         }
         pending = [call_id for call_id in map(render.id, state.pending_tool_call_ids) if call_id in waiting]
-        return resume | ({"pending_tool_call_ids": pending} if pending else {})
+        written = {row["metadata"].get("id") for rows in self._written for row in rows}
+        half = [message_id for message_id in map(render.id, state.half_said) if message_id in written]
+        lists = {"pending_tool_call_ids": pending, "half_said": half}
+        return resume | {key: ids for key, ids in lists.items() if ids}
 
     def _dropped(self) -> dict[str, int]:
         before, state = self._state.dropped, self._state

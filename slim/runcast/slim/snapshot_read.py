@@ -140,6 +140,7 @@ def read_snapshot(data: Mapping[str, Any]) -> AgentState:
         updated_at=_moment(execution.at("updated_at")),
         cumulative_seconds=execution.at("cumulative_seconds").number() or 0.0,
         history=history,
+        half_said=tuple(place.text() for place in resume.at("half_said").items()),
         content_bytes=sum(map(weight, history)),
         steps=tuple(_step(place, at) for at, place in enumerate(top.at("steps").items(), start=1)),
         last_continuation=top.at("last_continuation").mapping() or None,

@@ -85,16 +85,19 @@ class AgentState:
     seq: int | None = None  # of the last log entry in it
     dropped: Mapping[str, int] = field(default_factory=dict[str, int])  # what a snapshot left out
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])  # what a newer snapshot said besides
+    half_said: Sequence[str] = ()  # ids of messages that a run broke off, or that are under way
 
     @property
     def messages(self) -> list[Message]:
-        """The conversation, valid for a model: no call without its result, no result without its call."""
+        """The conversation, valid for a model: no call without its result, nothing that was half said."""
         return self.to_messages()
 
     def to_messages(self) -> list[Message]:
         """As `messages`: AG-UI messages to hand to a model or an agent."""
         waiting = {interrupt.tool_call_id for interrupt in self.interrupts if interrupt.tool_call_id}
-        return valid_for_model(self.history, waiting.union(self.pending_tool_call_ids))
+        history, half = self.history, frozenset(self.half_said)
+        said = [message for message in history if message.id not in half] if half else history
+        return valid_for_model(said, waiting.union(self.pending_tool_call_ids))
 
     @classmethod
     def from_events(
@@ -133,6 +136,7 @@ class AgentState:
             status="in_progress" if latest is None else _STATUS[latest.status],
             usage=sum((Usage.of_rows(run.usage or ()) for run in runs), Usage()),
             history=conversation.history,
+            half_said=tuple(conversation.half_said),
             content_bytes=sum(map(weight, conversation.history)),
             interrupts=tuple(conversation.pending_interrupts),
             pending_tool_call_ids=_awaited(conversation),
@@ -158,7 +162,7 @@ class StateBuilder:
         self._parent_agent_id = parent_agent_id or self._base.parent_agent_id
         self._metadata = {**self._base.metadata, **(metadata or {})}
         self._named: str | None = None  # what the agent calls itself
-        self.conversation = Conversation(self._base.history)
+        self.conversation = Conversation(self._base.history, half_said=self._base.half_said)
         if base is not None:
             self.conversation.feed(StateSnapshotEvent(snapshot=base.state))
             self.conversation.pending_interrupts = list(base.interrupts)
@@ -213,6 +217,7 @@ class StateBuilder:
             updated_at=self._updated_at,
             cumulative_seconds=round(self._seconds + self._running_seconds(), 3),
             history=conversation.history,
+            half_said=tuple(conversation.half_said),
             content_bytes=self._bytes,
             steps=self._steps.records,
             last_continuation=self._continuation,

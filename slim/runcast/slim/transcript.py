@@ -150,6 +150,12 @@ class Body:
         body._document = document
         return body
 
+    def result_of(self) -> Any:
+        """The call that it answers; None for what is no result."""
+        if self._data is not None:
+            return self._data.get("toolCallId")
+        return getattr(self._model, "tool_call_id", None)
+
     def activity_type(self) -> Any:
         """What kind of activity it is; None for other messages."""
         if self._data is not None:
@@ -202,6 +208,11 @@ class Node:
         self.offset = offset
         self.last_result: Node | None = None  # where the tool results behind this node ended when last looked
         self.era = 0  # the transcript's era in which that was true
+
+    def acted_on(self) -> bool:
+        """Whether a result of one of its calls stands behind it."""
+        follows = self.next
+        return follows is not None and follows.body.result_of() in self.body.call_ids()
 
 
 class Transcript:

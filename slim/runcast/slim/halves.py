@@ -1,0 +1,54 @@
+"""Which messages were begun and never said to their end.
+
+A stream has its own end; where the run broke off first, or its end is marked as discarded, the message was half said.
+That is known until somebody settles it: a snapshot restates what is true, and a run that ends well stands by what is
+shown. Knows ids alone; does not know what was said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from runcast.slim.jsonlike import is_mapping
+
+__all__ = ["Halves"]
+
+
+class Halves:
+    """The streams that are open, and the messages of those that were torn."""
+
+    def __init__(self, half_said: Iterable[str] = ()) -> None:
+        self._open: dict[tuple[str, str], str] = {}  # kind and id of a stream -> its message
+        self._torn: dict[str, None] = dict.fromkeys(half_said)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._torn, *self._open.values())))
+
+    def began(self, kind: str, key: str, message_id: str) -> None:
+        """A stream of this message began, or goes on."""
+        self._open[kind, key] = message_id
+        self._torn.pop(message_id, None)
+
+    def ended(self, kind: str, key: str, message_id: str, metadata: Mapping[str, Any] | None) -> None:
+        """It came to an end: its own, or one that says what broke it."""
+        self._open.pop((kind, key), None)
+        said = (metadata or {}).get("runcast")
+        if is_mapping(said) and said.get("discarded"):
+            self._torn[message_id] = None
+        else:
+            self._torn.pop(message_id, None)
+
+    def broke(self) -> None:
+        """The run is over, whatever is open."""
+        self._torn |= dict.fromkeys(self._open.values())
+        self._open.clear()
+
+    def restated(self) -> None:
+        """Somebody told what is true."""
+        self._torn.clear()
+
+    def settled(self) -> None:
+        """The run ended well."""
+        self._torn.clear()
+        self._open.clear()
