@@ -46,7 +46,7 @@ async def test_postgres_crashes_and_comes_back_during_runs(
 async def test_postgres_stays_away_longer_than_runs_wait(
     ledger: Ledger, http: httpx.AsyncClient, mortal_postgres: Postgres, tmp_path: Path
 ) -> None:
-    log = RunLog(SqlStore(PostgresDatabase(mortal_postgres.url, timeout_ms=500)), patience_ms=200)
+    log = RunLog(SqlStore(PostgresDatabase(mortal_postgres.url, timeout_ms=2_000)), patience_ms=200)
     hub = own_hub(log, None, Door())
     cast = Cast(log, hub=hub, agents=[Counter(tmp_path / "effects")])
     async with hosting(cast) as address:
