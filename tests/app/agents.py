@@ -88,6 +88,9 @@ async def steady(input: RunAgentInput) -> AsyncIterator[Event]:
         yield TextMessageContentEvent(message_id=f"m-{input.run_id}", delta=f"{n} ")
 
 
+steady.settles = True  # type: ignore[attr-defined]  # it goes on where its words end, half said or not
+
+
 class Gated:
     """An agent that speaks one token each time the gate is opened, for runs that must be caught in the middle."""
 

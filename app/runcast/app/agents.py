@@ -22,6 +22,7 @@ from ag_ui.core import (
 from runcast.adapters import Adapter, ResumePoint, UnknownRun, failure
 from runcast.adapters.pump import Pump
 from runcast.app.errors import BadRequest
+from runcast.app.mending import settles
 
 EventSource = Callable[[RunAgentInput], AsyncIterator[Event]]
 
@@ -94,6 +95,7 @@ class EventFunction:
 
     def __init__(self, function: EventSource, *, name: str = "agent") -> None:
         self.name = name
+        self.settles = settles(function)  # else it is asked without what a broken run had half said
         self._function = function
         self._pumps: dict[str, Pump[Event]] = {}  # by run
 

@@ -314,7 +314,14 @@ class Cast:
         point = None if entries else replace(state, framework={**state.framework, "unfinished": True})
         return await self.launch(
             agent if agent is not None else self.agent(state.agent_id),
-            given or input_for(thread_id, self._new_id(), state.messages, parent=last.run_id, resume=entries),
+            given
+            or input_for(
+                thread_id,
+                self._new_id(),
+                state.to_messages(half_said=True),
+                parent=last.run_id,
+                resume=entries,
+            ),
             edge="resume",
             parent=last.run_id,
             resume=point,

@@ -124,7 +124,7 @@ async def take_up(cast: Cast, thread_id: str, run_id: str, want: Want) -> None:
     point = replace(state, framework={**state.framework, "unfinished": True}) if want.unfinished else None
     await cast.launch(
         adapter,
-        input or input_for(thread_id, run_id, state.messages, parent=parent),
+        input or input_for(thread_id, run_id, state.to_messages(half_said=True), parent=parent),
         edge=edge,
         parent=parent,
         resume=point,

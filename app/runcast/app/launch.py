@@ -15,6 +15,7 @@ from ag_ui.core import RunAgentInput
 from runcast.adapters import Adapter, ResumePoint
 from runcast.app.control import hand_over
 from runcast.app.errors import Busy, Closing, Overtaken
+from runcast.app.mending import mended
 from runcast.app.run import Run
 from runcast.app.wanted import Edge, Want
 from runcast.slim import AgentState, Conflict, SlimError
@@ -72,15 +73,17 @@ async def _begin(cast: Cast, adapter: Adapter, input: RunAgentInput, how: How, b
         with suppress(SlimError):  # else its lease would be renewed for nothing
             await log.abandon(thread_id)
         raise
+    way = mended(adapter, input, how.get("resume"), base)
     run = Run(
         log,
         adapter,
-        input,
+        way.input,
         serializer=cast.serializer,
         cadence=cast.cadence,
         base=base,
         attempt=how.get("attempt", 1),
-        resume=how.get("resume"),
+        resume=way.resume,
+        corrections=way.corrections,
         ended=lambda run: _over(cast, run),
     )
     begun.append(run)

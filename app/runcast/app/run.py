@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ag_ui.core import (
     Event,
     Interrupt,
+    Message,
     RunAgentInput,
     RunErrorEvent,
     RunFinishedEvent,
@@ -72,6 +73,8 @@ class Run:
         base: AgentState | None = None,  # the thread as the run finds it
         attempt: int = 1,
         resume: ResumePoint | None = None,
+        # of the messages that are asked: told right behind RUN_STARTED
+        corrections: Callable[[Sequence[Message]], Sequence[Event]] = lambda asked: (),
         ended: Callable[[Run], None] | None = None,
     ) -> None:
         self.adapter = adapter
@@ -91,6 +94,7 @@ class Run:
             agent_id=adapter.name,
         )
         self._resume = resume
+        self._corrections = corrections
         self._ended = ended
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._terminal: RunFinishedEvent | RunErrorEvent | None = None
@@ -180,6 +184,9 @@ class Run:
         try:
             async for event in source:
                 yield event
+                if isinstance(event, RunStartedEvent):
+                    for each in self._corrections((event.input or self.input).messages):
+                        yield each
             if self._terminal is None:  # else the thread would stay busy with it
                 yield RunErrorEvent(
                     message="the agent ended without an end", code="no_terminal", timestamp=_now()

@@ -14,6 +14,7 @@ from typing import Any, cast
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput, RunFinishedEvent, RunStartedEvent
 
 from runcast.adapters import Adapter, ResumePoint
+from runcast.app.mending import settles
 
 
 class ForTenant:
@@ -21,6 +22,7 @@ class ForTenant:
 
     def __init__(self, adapter: Adapter, tenant: str) -> None:
         self.name = adapter.name
+        self.settles = settles(adapter)
         self._adapter = adapter
         self._prefix = f"{coded(tenant)}:"
 

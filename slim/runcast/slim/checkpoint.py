@@ -29,6 +29,8 @@ from ag_ui.core import (
 
 from runcast.slim.errors import CheckpointRefused
 from runcast.slim.fold import Conversation
+from runcast.slim.halves import HALF_SAID
+from runcast.slim.steps import NOTES
 
 if TYPE_CHECKING:
     from runcast.slim.wire import AnyEvent
@@ -111,7 +113,9 @@ class Checkpoint:
         messages = self.conversation.messages
         if messages:
             _check(messages, duplicates)
-            out.append(MessagesSnapshotEvent(messages=messages))
+            half = self.conversation.half_said
+            metadata = {NOTES: {HALF_SAID: half}} if half else None
+            out.append(MessagesSnapshotEvent(messages=messages, metadata=metadata))
         if self._stated:
             out.append(StateSnapshotEvent(snapshot=self.conversation.state))
         return out

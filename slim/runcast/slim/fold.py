@@ -343,7 +343,7 @@ class Conversation:
             return body.role == "reasoning" and "reasoning" not in roles
 
         self._transcript.restate(bodies, keep)
-        self._halves.restated()
+        self._halves.restated(event.metadata)
 
     def _activity_snapshot(self, event: ActivitySnapshotEvent) -> None:
         node = self._transcript.find(event.message_id)

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from runcast.slim.jsonlike import is_mapping
+from runcast.slim.jsonlike import is_list, is_mapping
 
 __all__ = ["Halves"]
+
+HALF_SAID = "half_said"  # in the notes of a checkpoint's snapshot
 
 
 class Halves:
@@ -44,9 +46,11 @@ class Halves:
         self._torn |= dict.fromkeys(self._open.values())
         self._open.clear()
 
-    def restated(self) -> None:
-        """Somebody told what is true."""
-        self._torn.clear()
+    def restated(self, metadata: Mapping[str, Any] | None) -> None:
+        """Somebody told what is true; a checkpoint says which of it was half said."""
+        said = (metadata or {}).get("runcast")
+        half = said.get(HALF_SAID) if is_mapping(said) else None
+        self._torn = dict.fromkeys(str(key) for key in half) if is_list(half) else {}
 
     def settled(self) -> None:
         """The run ended well."""

@@ -92,10 +92,10 @@ class AgentState:
         """The conversation, valid for a model: no call without its result, nothing that was half said."""
         return self.to_messages()
 
-    def to_messages(self) -> list[Message]:
-        """As `messages`: AG-UI messages to hand to a model or an agent."""
+    def to_messages(self, *, half_said: bool = False) -> list[Message]:
+        """As `messages`; `half_said` leaves in what was, for an agent that has a record of its own to judge it by."""
         waiting = {interrupt.tool_call_id for interrupt in self.interrupts if interrupt.tool_call_id}
-        history, half = self.history, frozenset(self.half_said)
+        history, half = self.history, frozenset(() if half_said else self.half_said)
         said = [message for message in history if message.id not in half] if half else history
         return valid_for_model(said, waiting.union(self.pending_tool_call_ids))
 

@@ -78,6 +78,7 @@ class AdkAdapter:
         self._runs: dict[str, _Run] = {}  # active runs by their id
         self._threads: dict[tuple[str, str], _Turns] = {}  # (user, thread) -> whose turn it is
         self._tasks: set[asyncio.Task[None]] = set()  # runs that may go on without a reader
+        self.settles = True  # what a broken run had half said, by what the session holds
         self.name: str = self._root.name
         self._agents = descriptions(self._root)
         self._speakers = speakers(self._root)

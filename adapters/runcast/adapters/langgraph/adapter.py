@@ -94,6 +94,7 @@ class LangGraphAdapter:
         self._options = options or LangGraphOptions()
         self._local = isinstance(graph, Pregel)  # else a RemoteGraph: no run control, its own checkpointer
         self._stores = not self._local or graph.checkpointer not in (None, False, True)
+        self.settles = self._stores  # what a broken run had half said, by what is stored
         self._active: dict[str, _Job] = {}  # by run id
         self._busy: dict[str, str] = {}  # thread id -> its active run
 
