@@ -424,11 +424,34 @@ async def test_a_run_that_was_to_be_stopped_is_not_taken_up(url: str) -> None:
         async with nodes(other := worker(url, steady, recover="continue", recover_every=0.2)):
 
             async def settled() -> bool:
-                return not await front.log.notes.about(run.run_id)
+                return not await front.log.stranded() and (await front.log.thread("t1")).owner is None  # type: ignore[union-attr]  # it is there
 
             await until(settled)
+            assert await other.recover("continue") == [], "nor later, when it is found as one that was left"
             assert [each.status for each in await front.log.runs("t1")] == ["truncated"]
             assert not other.active
+
+
+async def test_a_run_is_taken_up_though_the_node_that_cut_it_short_died_too(url: str) -> None:
+    async with WorkerProcess(url) as dead, nodes(front := web(url)):
+        await knows(front, "steady")
+        run = await front.say("t1", "count", agent="steady")
+        async with asyncio.timeout(PATIENCE):
+            await run.begun()
+        await dead.kill()
+
+        async def stranded() -> bool:
+            return bool(await front.log.stranded())
+
+        await until(stranded)
+        assert await front.log.reclaim("t1"), "it takes the thread, and dies before it goes on"
+        assert await front.log.stranded() == []
+        async with nodes(worker(url, steady, recover="continue", recover_every=0.2)):
+
+            async def taken() -> bool:
+                return [each.edge for each in await front.log.runs("t1")] == ["continue", "resume"]
+
+            await until(taken)
 
 
 async def test_health_of_a_worker_without_a_hub(url: str) -> None:

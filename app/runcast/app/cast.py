@@ -24,7 +24,7 @@ from runcast.app.active import Active
 from runcast.app.agents import as_adapter, cautions
 from runcast.app.answers import Answers, check, entries_in
 from runcast.app.auth import Door
-from runcast.app.control import Stopping, recover_one, stop_elsewhere, threads_of
+from runcast.app.control import LOOKED_BACK_MS, Stopping, go_on_from, recover_one, stop_elsewhere, threads_of
 from runcast.app.errors import BadRequest, Busy, NotFound
 from runcast.app.follow import Followers
 from runcast.app.launch import How, launch
@@ -337,10 +337,16 @@ class Cast:
         """
         found: list[tuple[str, RunInfo]] = []
         go_on, most = policy == "continue", self._max_attempts
-        for tenant, thread_id, run_id in await self.log.stranded():
+        stranded = await self.log.stranded()
+        left = await self.log.left(LOOKED_BACK_MS) if go_on else []
+        for each in [*stranded, *left]:
+            tenant, thread_id, run_id = each
             try:
                 view = self if tenant == self.tenant else self.for_tenant(tenant)
-                found += await recover_one(view, self.node, thread_id, run_id, go_on=go_on, most=most)
+                if each in stranded:
+                    found += await recover_one(view, self.node, thread_id, run_id, go_on=go_on, most=most)
+                else:
+                    found += await go_on_from(view, self.node, thread_id, run_id, most) or []
             except Exception:  # one thread that cannot go on must not keep the others
                 logger.exception("thread %s could not be taken up", thread_id)
         return found

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from runcast.app.node import Node
 
 HOUR_MS = 3_600_000
+LOOKED_BACK_MS = HOUR_MS // 2  # for runs that were cut short by a node that died before it went on from them
 LOOKS = 3  # at a run that is neither in the log nor wanted: it may be on its way from the one to the other
 Stopping = Literal["stopped", "stopping", "asked"]
 
@@ -152,37 +153,38 @@ async def recover_one(
     cast: Cast, node: Node, thread_id: str, run_id: str, *, go_on: bool, most: int
 ) -> list[tuple[str, RunInfo]]:
     """Take care of a run whose process died, unless somebody has: have it taken up, or mark it truncated."""
-    log = cast.log
-    stops = [
-        note
-        for note in await log.notes.about(run_id)
-        if note.box.startswith("stop ") and note.key.thread_id == thread_id
-    ]
-    if go_on and not stops:
-        runs = await log.runs(thread_id)
-        run = runs[-1] if runs else None
-        if run is None or run.run_id != run_id or run.status != "truncated":
-            return []  # the thread has gone on meanwhile
-        agent = await _agent(log, thread_id, run)
-        if agent is None or run.attempt >= most:
-            logger.error(
-                "run %s of thread %s is not taken up again: attempt %d", run_id, thread_id, run.attempt
-            )
-        else:
-            want = Want(agent, None, "resume", run_id, unfinished=True, recovery=True)
-            note = await _leave(cast, thread_id, cast.fresh_id(), want)
-            if note is None:
-                return []
-            logger.warning("run %s of thread %s was cut short, and is taken up again", run_id, thread_id)
-            if cast.work and agent in cast.agents:
-                await node.take_up(note)
-            return [(thread_id, run)]
-    cut = await log.reclaim(thread_id)
-    for note in stops:
-        await log.notes.take(note)
+    if go_on:
+        taken = await go_on_from(cast, node, thread_id, run_id, most)
+        if taken is not None:
+            return taken
+        logger.error("run %s of thread %s is not taken up again", run_id, thread_id)
+    cut = await cast.log.reclaim(thread_id)
     for run in cut:
         logger.warning("run %s of thread %s was cut short", run.run_id, thread_id)
     return [(thread_id, run) for run in cut]
+
+
+async def go_on_from(
+    cast: Cast, node: Node, thread_id: str, run_id: str, most: int
+) -> list[tuple[str, RunInfo]] | None:
+    """Have a run that was cut short taken up; None when it is to stay as it is."""
+    log = cast.log
+    runs = await log.runs(thread_id)
+    run = runs[-1] if runs else None
+    if run is None or run.run_id != run_id or run.status != "truncated":
+        return []  # the thread has gone on meanwhile
+    agent = await _agent(log, thread_id, run)
+    notes = [note for note in await log.notes.about(run_id) if note.key.thread_id == thread_id]
+    if agent is None or run.attempt >= most or any(note.box.startswith("stop ") for note in notes):
+        return None
+    want = Want(agent, None, "resume", run_id, unfinished=True, recovery=True)
+    note = await _leave(cast, thread_id, cast.fresh_id(), want)
+    if note is None:
+        return []
+    logger.warning("run %s of thread %s was cut short, and is taken up again", run_id, thread_id)
+    if cast.work and agent in cast.agents:
+        await node.take_up(note)
+    return [(thread_id, run)]
 
 
 async def _agent(log: RunLog, thread_id: str, run: RunInfo) -> str | None:

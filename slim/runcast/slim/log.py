@@ -358,6 +358,12 @@ class RunLog:
         found = await self._core.store.stranded(tenant, now=self._timing.clock())
         return [(key.tenant, key.thread_id, run.run_id) for key, run in found if not self._core.owns(key)]
 
+    async def left(self, since_ms: int) -> list[tuple[str, str, str]]:
+        """Runs that were truncated in the last `since_ms` and that nobody went on from, as `stranded` tells them."""
+        tenant, now = self._tenant if self._bound else None, self._timing.clock()
+        found = await self._core.store.left(tenant, now=now, since=now - since_ms)
+        return [(key.tenant, key.thread_id, run.run_id) for key, run in found if not self._core.owns(key)]
+
     async def reclaim(self, thread_id: str) -> list[RunInfo]:
         """Mark the run of a thread whose owner died as truncated; of all who try at once, one is told which it was."""
         key = self._key(thread_id)

@@ -108,6 +108,10 @@ class Store(Protocol):
         """Runs in progress whose owner's lease has run out; without a tenant, everybody's."""
         ...
 
+    async def left(self, tenant: str | None, *, now: int, since: int) -> list[tuple[Key, StoredRun]]:
+        """Truncated runs that nobody went on from: the newest of threads without an owner, with events after `since`."""
+        ...
+
     async def put_blob(self, key: Key, blob: Blob) -> None:
         """Keep a derived thing, in place of an equal one (same kind, run and seq)."""
         ...

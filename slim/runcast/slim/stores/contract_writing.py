@@ -157,6 +157,26 @@ async def a_run_whose_owner_died_is_truncated(store: Store) -> None:
     same(await store.stranded("acme", now=NOW + 9 * TTL), [], "and it is not found twice")
 
 
+async def a_truncated_run_is_left_until_somebody_goes_on_from_it(store: Store) -> None:
+    """Whoever cut it may have died before it went on."""
+    lease = await take(store)
+    await store.append(batch(lease, 1, 2, run=NewRun("r", None, "continue")))
+    late = NOW + TTL + 1
+    same(await store.left("acme", now=late, since=0), [], "a run in progress was not cut")
+    later = await take(store, owner="other", now=late)
+    same(await store.left("acme", now=late, since=0), [], "its thread has an owner")
+    gone = late + TTL + 1
+    for tenant in (None, "acme"):
+        left = await store.left(tenant, now=gone, since=NOW)
+        same(
+            [(key, run.run_id, run.status) for key, run in left], [(THREAD, "r", "truncated")], "nobody's now"
+        )
+    same(await store.left("acme", now=gone, since=NOW + 1), [], "it is too long ago")
+    same(await store.left("other", now=gone, since=0), [], "it is another tenant's")
+    await store.append(batch(later, 3, 1, run=NewRun("s", "r", "resume")))
+    same(await store.left("acme", now=9 * gone, since=0), [], "it was gone on from")
+
+
 async def a_watch_rings_at_every_append(store: Store) -> None:
     """For its thread and no other, before or after somebody waits."""
     watch = await store.watch(THREAD)

@@ -251,6 +251,16 @@ class MemoryStore:
             if run.status == "in_progress"
         ]
 
+    async def left(self, tenant: str | None, *, now: int, since: int) -> list[tuple[Key, StoredRun]]:
+        """Truncated runs that nobody went on from; see `Store.left`."""
+        return [
+            (key, run)
+            for key, thread in self._threads.items()
+            if tenant in (None, key.tenant) and (thread.owner is None or (thread.until or 0) < now)
+            for run in thread.ordered()[-1:]
+            if run.status == "truncated" and (run.ended_at or 0) >= since
+        ]
+
     async def put_blob(self, key: Key, blob: Blob) -> None:
         """Keep a derived thing, in place of an equal one (same kind, run and seq)."""
         thread = self._threads.get(key)

@@ -103,6 +103,7 @@ CREATE TABLE runcast_notes (
 CREATE INDEX runcast_notes_by_box ON runcast_notes (box, at);
 CREATE INDEX runcast_notes_by_run ON runcast_notes (run_id);
 CREATE INDEX runcast_runs_by_name ON runcast_runs (run_id);
+CREATE INDEX runcast_runs_truncated ON runcast_runs (ended_at) WHERE status = 'truncated';
 """
 
 STEPS = (LOG, APART_AND_DERIVED, BETWEEN_PROCESSES)

@@ -210,6 +210,12 @@ class SqlStore:
         rows = await self._db.rows(f"{say.STRANDED}{only} ORDER BY r.id", args)
         return [(Key(*row[-2:]), _run(row[:-2])) for row in rows]
 
+    async def left(self, tenant: str | None, *, now: int, since: int) -> list[tuple[Key, StoredRun]]:
+        """Truncated runs that nobody went on from; see `Store.left`."""
+        only, args = ("", (since, now)) if tenant is None else (" AND t.tenant = ?", (since, now, tenant))
+        rows = await self._db.rows(f"{say.LEFT}{only} ORDER BY r.id", args)
+        return [(Key(*row[-2:]), _run(row[:-2])) for row in rows]
+
     async def put_blob(self, key: Key, blob: Blob) -> None:
         """Keep a derived thing, in place of an equal one (same kind, run and seq)."""
         info = blob.info

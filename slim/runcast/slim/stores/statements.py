@@ -99,6 +99,11 @@ STRANDED = f"""
 {RUNS.replace("FROM runcast_runs r", ", t.tenant, t.thread_id FROM runcast_runs r")}
 WHERE r.status = 'in_progress' AND (t.owner IS NULL OR t.until < ?)
 """
+LEFT = f"""
+{RUNS.replace("FROM runcast_runs r", ", t.tenant, t.thread_id FROM runcast_runs r")}
+WHERE r.status = 'truncated' AND r.ended_at >= ? AND (t.owner IS NULL OR t.until < ?)
+  AND NOT EXISTS (SELECT 1 FROM runcast_runs n WHERE n.thread = r.thread AND n.first_seq > r.first_seq)
+"""
 NAMED = f"""
 {
     RUNS.replace(
