@@ -59,7 +59,7 @@ format: setup  ## rewrite sources in the house style
 	$(BIN)/ruff check --fix .
 
 chaos: setup  ## the reliability suite in its long form: kills, cuts, stalls, full disks; about twenty minutes
-	RUNCAST_CHAOS=1 $(BIN)/python -m pytest -n 0 tests/reliability $(ARGS)
+	RUNCAST_CHAOS=1 $(BIN)/python -m pytest -n 0 $(or $(ARGS),tests/reliability)
 
 bench: setup js  ## ratios against peers, measured in one run; JSON in benchmarks/results
 	$(BIN)/python -m benchmarks $(ARGS)
