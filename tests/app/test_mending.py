@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,13 +18,24 @@ from ag_ui.core import (
     ToolCallArgsEvent,
     ToolCallStartEvent,
 )
+from google.adk.agents import LlmAgent
+from google.adk.apps import App, ResumabilityConfig
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.sessions.sqlite_session_service import SqliteSessionService
+from google.genai import types
 from langchain_core.messages import AIMessageChunk
 from langgraph.graph import START, MessagesState, StateGraph
+from pydantic import Field
 
+from runcast.adapters.adk import AdkAdapter
 from runcast.app import Cast, Run
 from runcast.app.mending import mended, settles
 from runcast.slim import AgentState, MemoryStore, RunLog, verify
 from tests.adapters.langgraph.fakes import StreamingModel, say
+
+pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning")  # ADK's own, once a process
 
 
 class Halting:
@@ -162,6 +174,57 @@ async def test_a_graph_without_checkpoints_starts_over_without_it():
         assert not verify(told)
         assert [message.content for message in model.heard[-1]] == ["hi"]
         assert await texts(cast) == ["hi", "the whole"]
+
+
+class Speaker(BaseLlm):
+    """Half says something and waits; asked again it says it whole."""
+
+    model: str = "speaker"
+    heard: list[list[str]] = Field(default_factory=list)
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        parts = [part for content in llm_request.contents for part in content.parts or ()]
+        self.heard.append([part.text or "" for part in parts])
+        if len(self.heard) == 1:
+            yield LlmResponse(content=spoken("half "), partial=True)
+            await asyncio.wait_for(asyncio.Event().wait(), 60)
+        yield LlmResponse(content=spoken("the whole"))
+
+
+def spoken(text: str) -> types.Content:
+    return types.Content(role="model", parts=[types.Part(text=text)])
+
+
+@pytest.mark.parametrize("text", [None, "never mind"], ids=["resumed", "another message"])
+async def test_an_adk_agent_goes_on_by_what_its_session_holds(tmp_path: Path, text: str | None):
+    """Another process takes it up: a host, an adapter and a session service that know nothing of the first."""
+    url, sessions = f"sqlite:///{tmp_path}/runs.db", str(tmp_path / "sessions.db")
+    model = Speaker()
+
+    def agent() -> AdkAdapter:
+        root = LlmAgent(name="speaker", model=model)
+        app = App(name="app", root_agent=root, resumability_config=ResumabilityConfig(is_resumable=True))
+        return AdkAdapter(app, session_service=SqliteSessionService(sessions))
+
+    async with Cast.open(url, agents=[agent()]) as cast:
+        run = await cast.say("t1", "hi")
+        async with asyncio.timeout(60):
+            async for entry in cast.attach("t1", 0):
+                if isinstance(entry.event, TextMessageContentEvent):
+                    break
+        await run.hand_over()
+    async with Cast.open(url, agents=[agent()]) as cast:
+        await cast.log.reclaim("t1")
+        assert await texts(cast) == ["hi", "half "]
+        again = await (cast.resume("t1") if text is None else cast.say("t1", text))
+        assert (await again.result()).status == "completed"
+        told = await events(cast, again)
+        assert not verify(told)
+        assert sum(isinstance(event, MessagesSnapshotEvent) for event in told) == 1
+        assert await texts(cast) == ["hi", *filter(None, [text]), "the whole"]
+        assert "half " not in model.heard[-1]
 
 
 def test_who_settles():

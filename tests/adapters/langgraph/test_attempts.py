@@ -12,15 +12,18 @@ from typing import Any
 import pytest
 from ag_ui.core import RunErrorEvent
 from langchain_core.messages import AIMessageChunk
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import RetryPolicy, interrupt
 
+from runcast.adapters.langgraph import LangGraphOptions
 from runcast.adapters.langgraph.places import Level, is_done, stops
 from runcast.adapters.shown import TAKEN_BACK
 from tests.adapters.langgraph.fakes import StreamingModel, calls, piece, say
 from tests.adapters.langgraph.scenes.book import add, agent, answering
+from tests.adapters.langgraph.scenes.graphs import helper, tasks
 from tests.adapters.langgraph.stage import Stage, types
 
 pytestmark = pytest.mark.oracle
@@ -45,7 +48,7 @@ async def cut(stage: Stage, words: str, text: str = "hi") -> list[Any]:
 
 
 def texts(stage: Stage) -> list[str]:
-    return [each["content"] for each in stage.view["messages"] if each["role"] != "user"]
+    return [each.get("content") or "" for each in stage.view["messages"] if each["role"] != "user"]
 
 
 def snapshots(events: list[Any]) -> list[Any]:
@@ -280,3 +283,75 @@ def test_of_a_graph_whose_progress_nobody_knows_nothing_is_done():
     assert not is_done(way, {"": Level(2)})
     assert is_done(way, {"": Level(3)})
     assert is_done(way, {"": Level(2), "tools:t1": Level(0, {"m1"})})
+
+
+async def test_what_a_subagent_in_a_tool_had_half_said_goes(oracle: Any):
+    """The tool runs again, and its agent with it; what is its own is found by the task it was called in."""
+    stage = Stage(oracle).play(agent([tasks("x")], say("done"), tools=[helper(BROKEN, say("whole"))]))
+    await stage.send("hi")
+    assert texts(stage) == ["", "partly"]
+    await stage.send()
+    assert sorted(texts(stage)) == ["", "done", "whole", "whole"]
+    owned = [each["content"] for each in stage.view["messages"] if each.get("subagentRunId")]
+    assert owned == ["whole"]
+    await stage.holds()
+
+
+@pytest.mark.parametrize("text", [None, "never mind"])
+async def test_a_result_that_was_told_and_not_kept(oracle: Any, text: str | None):
+    """The checkpointer's last word is the call: a tool ran, and the process died before that was written.
+
+    Who goes on has the tool run again. A new message lets go of the step, and the call has the result that was told.
+    """
+
+    class Dying(InMemorySaver):
+        dead = False
+
+        async def aput(self, config: Any, *given: Any) -> Any:
+            return config if self.dead else await super().aput(config, *given)
+
+        async def aput_writes(self, *given: Any) -> None:
+            if not self.dead:
+                await super().aput_writes(*given)
+
+    saver, ran = Dying(), list[str]()
+
+    @tool
+    async def charge(amount: int) -> str:
+        """Charge the customer."""
+        ran.append(f"charge {amount}")
+        saver.dead = len(ran) == 1
+        return f"charged {amount}, {len(ran)}"
+
+    asked = [calls(piece("charge", '{"amount":5}', "c1"))]
+    graph = agent(asked, say("done"), tools=[charge], checkpointer=saver)
+    stage = Stage(oracle).play(graph, options=LangGraphOptions(durability="sync"))
+    input, events = stage.input("hi"), list[Any]()
+    run = stage.adapter.run(input)
+    async for event in run:
+        events.append(event)
+        if event.type == "TOOL_CALL_RESULT":
+            break
+    await run.aclose()
+    stage.took(input, [*events, RunErrorEvent(message="the run was cut short", code="truncated")])
+    assert texts(stage) == ["", "charged 5, 1"]
+    saver.dead = False
+    told = await stage.send(text)
+    assert len(snapshots(told)) == (text is None)
+    assert texts(stage) == ["", f"charged 5, {1 if text else 2}", "done"]
+    await stage.holds()
+
+
+async def test_a_result_of_a_subagent_that_the_thread_knows_nothing_of_is_no_news(oracle: Any):
+    """Its call is in no state of the thread: the client holds it because the graph said so."""
+    inner = [calls(piece("add", '{"a":1,"b":2}', "c9"))]
+    delegate = helper(inner, BROKEN, inner, say("whole"), tools=[add])
+    stage = Stage(oracle).play(agent([tasks("x")], say("done"), tools=[delegate]))
+    await stage.send("hi")
+    assert texts(stage) == ["", "", "3", "partly"]
+    await stage.send()
+    assert stage.runs[-1][-1].type == "RUN_FINISHED"
+    owned = [each.get("content") or "" for each in stage.view["messages"] if each.get("subagentRunId")]
+    assert owned[-1] == "whole"
+    assert "partly" not in owned
+    await stage.holds()

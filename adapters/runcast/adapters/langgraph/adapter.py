@@ -216,7 +216,7 @@ class LangGraphAdapter:
         review = Review(input, resume, job.recalled, state, self._options)
         for namespace in review.wanted(asked.ask) if self._local else ():
             review.add(namespace, await self.graph.checkpointer.aget_tuple(self._where(input, namespace)))
-        job.standing = review.standing(asked.ask)
+        job.standing = review.standing(asked.ask, asked.messages)
         return self._prepared(input, thread, asked, fork, job)
 
     def _prepare_sync(
@@ -237,7 +237,7 @@ class LangGraphAdapter:
         review = Review(input, resume, job.recalled, state, self._options)
         for namespace in review.wanted(asked.ask) if self._local else ():
             review.add(namespace, self.graph.checkpointer.get_tuple(self._where(input, namespace)))
-        job.standing = review.standing(asked.ask)
+        job.standing = review.standing(asked.ask, asked.messages)
         return self._prepared(input, thread, asked, fork, job)
 
     def _where(self, input: RunAgentInput, namespace: str = "") -> dict[str, Any]:

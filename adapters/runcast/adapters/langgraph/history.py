@@ -18,6 +18,7 @@ from runcast.adapters.adapter import ResumePoint
 from runcast.adapters.errors import InvalidInput
 from runcast.adapters.langgraph.interrupts import answers
 from runcast.adapters.langgraph.options import LangGraphOptions
+from runcast.adapters.langgraph.standing import place_of
 
 Ask = Literal["start", "resume", "continue", "fork"]
 ALL_ROLES = ("user", "assistant", "tool", "system", "developer", "activity", "reasoning")
@@ -98,7 +99,20 @@ def _news(messages: Sequence[Message], thread: Thread) -> list[Message]:
     held = {said.id for said in thread.said} | set(thread.aliases)
     last = max((at for at, message in enumerate(messages) if message.id in held), default=-1)
     news = messages[last + 1 :]
-    return [message for message in news if message.role in NEWS] if thread.said else list(news)
+    return _own([message for message in news if message.role in NEWS], thread) if thread.said else list(news)
+
+
+def _own(news: Sequence[Message], thread: Thread) -> list[Message]:
+    """Without results that the graph itself gave and did not keep, for it will give them again.
+
+    Beside news of the client's own they stay where they answer a call: the step that would give them is let go.
+    """
+    open_calls: set[str] = set()
+    if any(place_of(message) is None for message in news):
+        open_calls = {call for each in thread.said for call in each.calls} - {
+            it.answers for it in thread.said
+        }
+    return [it for it in news if place_of(it) is None or getattr(it, "tool_call_id", None) in open_calls]
 
 
 def _with_news(input: RunAgentInput, thread: Thread, news: list[Message], options: LangGraphOptions) -> Plan:

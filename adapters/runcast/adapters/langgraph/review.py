@@ -79,8 +79,8 @@ class Review:
             self._given = [message for _, _, value in writes for message in messages_in(value)]
             self._stored = messages_of(found.checkpoint["channel_values"], self._key)
 
-    def standing(self, ask: Ask) -> Standing:
-        """The judgement."""
+    def standing(self, ask: Ask, handed: Sequence[Message] = ()) -> Standing:
+        """The judgement; what is `handed` to the graph now is its own from here on."""
         if self._recalled is not None:
             return recalled_anew(self._shown, self._recalled.messages)
         if not self._whole or ask == "fork":
@@ -91,7 +91,8 @@ class Review:
             self._held, given = stored, []
             self._levels[""].done.clear()
         last = max((at for at, each in enumerate(stored) if each.type == "human"), default=0)
-        return standing(self._shown, self._ids(), self._said(stored[last:]), self._said(given), self._levels)
+        held = self._ids().union(message.id for message in handed)
+        return standing(self._shown, held, self._said(stored[last:]), self._said(given), self._levels)
 
     def _ids(self) -> set[str]:
         return {self._name(message.id) for message in self._held}
