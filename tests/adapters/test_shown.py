@@ -59,7 +59,8 @@ SAID: list[Event] = [
     TextMessageEndEvent(message_id="m2"),
     ToolCallResultEvent(message_id="r1", tool_call_id="c1", content="1", metadata={"where": "n:2"}),
     TextMessageStartEvent(message_id="m2"),
-    TextMessageContentEvent(message_id="m2", delta=", and on"),
+    TextMessageContentEvent(message_id="m2", delta=", and"),
+    TextMessageContentEvent(message_id="m2", delta=" on"),
     ToolCallStartEvent(tool_call_id="c2", tool_call_name="look"),
     ToolCallStartEvent(tool_call_id="c3", tool_call_name="look", parent_message_id="m2"),
     ToolCallResultEvent(message_id="r2", tool_call_id="gone", content="nobody asked"),
@@ -84,9 +85,12 @@ def same(history: list[Message], events: list[Event]) -> None:
     """Whether what is shown is, at every event, what the client's rules make of it."""
     shown, client = Shown(history), Conversation(history)
     for event in events:
-        shown.feed(event)
+        shown.feed_all([event])
         client.feed(event)
         assert plain(shown.messages) == plain(client.messages), event
+    together = Shown(history)
+    together.feed_all(events)
+    assert plain(together.messages) == plain(shown.messages)
 
 
 def plain(messages: list[Message]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ Knows the client's rules; does not know frameworks, nor what is to be taken back
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ag_ui.core import (
@@ -47,29 +47,42 @@ class Shown:
         self._rows: dict[str, _Row] = {}
         self._homes: dict[str, _Row] = {}  # tool call -> the message that holds it
         self._arguments: dict[str, list[str]] = {}  # argument text that is not joined yet
+        self._growing: dict[str, list[str]] = {}  # text of messages that are being said
         for message in messages:
             if message.role != "activity":
                 self._put(message)
 
     def _put(self, message: Message) -> None:
+        self._growing.pop(message.id, None)
         row = self._rows[message.id] = _Row(message.id, message.role, message)
         for call in getattr(message, "tool_calls", None) or ():
             self._homes[call.id] = row
 
     # ------------------------------------------------------------------ told
 
+    def feed_all(self, events: Iterable[Event]) -> None:
+        """The next events of the run, as the client applies them. Nearly all are text, and cost next to nothing."""
+        for event in events:
+            if type(event) is TextMessageContentEvent:
+                text = self._growing.get(event.message_id)
+                if text is not None:
+                    text.append(event.delta)
+                    continue
+            self.feed(event)
+
     def feed(self, event: Event) -> None:
-        """The next event of the run, as the client applies it."""
+        """The next event."""
         match event:
             case TextMessageContentEvent() | ReasoningMessageContentEvent():
                 row = self._rows.get(event.message_id)
                 if row is not None:
-                    row.say(event.delta)
+                    self._growing[event.message_id] = row.say(event.delta)
             case TextMessageStartEvent():
                 self._opened(event, event.role or "assistant", event.name)
             case ReasoningMessageStartEvent():
                 self._opened(event, "reasoning", None)
             case TextMessageEndEvent() if event.message_id in self._rows:
+                self._growing.pop(event.message_id, None)
                 self._rows[event.message_id].merge(event.metadata)
             case ReasoningEncryptedValueEvent():
                 self._sealed(event)
@@ -145,6 +158,7 @@ class Shown:
         }
         self._rows, self._homes = kept, {}
         self._arguments.clear()
+        self._growing.clear()
         for message in messages:
             if message.role != "activity":
                 self._put(message)
@@ -196,6 +210,7 @@ class Shown:
             for call_id, call in self._rows[key].thawed().calls.items()
         ]
         lost = [self._rows.pop(key) for key in gone if key in self._rows]
+        self._growing.clear()
         self._homes = {call: row for call, row in self._homes.items() if row.id in self._rows}
         thoughts = [row.id for row in lost if row.role == "reasoning"]
         for message in instead:
@@ -259,13 +274,15 @@ class _Row:
         """Whether it says anything: else nobody was shown more than its calls."""
         return bool(self.message().content)
 
-    def say(self, delta: str) -> None:
+    def say(self, delta: str) -> list[str]:
+        """Its text, which grows in place."""
         text = self.text
         if text is None or self.whole is not None:
             text = self.thawed().text
             if text is None:
                 text = self.text = []
         text.append(delta)
+        return text
 
     def merge(self, metadata: Mapping[str, Any] | None) -> None:
         if metadata:

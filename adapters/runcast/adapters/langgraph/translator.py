@@ -154,17 +154,19 @@ class LangGraphTranslator:
 
     def feed(self, part: Any) -> list[Event]:
         """One part of the stream, or one aside."""
-        if self.asides:
-            return self._take_asides() + self._showing(self._translated(part))
+        before = self._take_asides() if self.asides else None
         if is_dict(part) and part["type"] == "messages" and self._raw is None:  # nearly every part
-            return self._showing(self._messages(part["data"], part["ns"]))
-        return self._showing(self._translated(part))
+            events = self._messages(part["data"], part["ns"])
+        else:
+            events = self._translated(part)
+        if self._shown is not None:
+            self._shown.feed_all(events)
+        return before + events if before else events
 
     def _showing(self, events: list[Event]) -> list[Event]:
         """These go to the client next."""
         if self._shown is not None:
-            for event in events:
-                self._shown.feed(event)
+            self._shown.feed_all(events)
         return events
 
     def _restated(self, shown: Shown, gone: Collection[str], instead: Sequence[Message] = ()) -> list[Event]:
