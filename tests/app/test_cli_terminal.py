@@ -9,6 +9,7 @@ import pty
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +72,13 @@ def test_whoever_reads_a_part_is_given_it_at_once_and_no_complaint(url: str) -> 
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert json.loads(process.stdout.readline())["seq"] == 1
-        process.stdout.close()
-        assert process.wait(60) == 1
-        assert process.stderr.read() == b""
+        try:
+            assert json.loads(process.stdout.readline())["seq"] == 1
+            process.stdout.close()
+            assert process.wait(60) == 1
+            assert process.stderr.read() == b""
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize(
@@ -82,13 +86,20 @@ def test_whoever_reads_a_part_is_given_it_at_once_and_no_complaint(url: str) -> 
 )
 def test_a_signal_ends_it_with_the_code_that_shells_know(url: str, number: int, code: int) -> None:
     command = [RUNCAST, "tail", "short", "--json", "--url", url]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.readline()
-        process.send_signal(number)
-        assert process.wait(60) == code  # a shell says 128 more than the signal
-        assert process.stderr.read() == ""
+    # A test run in the background of a shell hands down a Ctrl-C that is ignored.
+    heard = partial(signal.signal, number, signal.SIG_DFL)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.readline()
+            process.send_signal(number)
+            assert process.wait(60) == code  # a shell says 128 more than the signal
+            assert process.stderr.read() == ""
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize(
