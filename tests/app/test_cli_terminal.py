@@ -89,7 +89,11 @@ def test_a_signal_ends_it_with_the_code_that_shells_know(url: str, number: int, 
     # A test run in the background of a shell hands down a Ctrl-C that is ignored.
     heard = partial(signal.signal, number, signal.SIG_DFL)
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heard,  # noqa: PLW1509  it takes no lock
     ) as process:
         try:
             assert process.stdout is not None
