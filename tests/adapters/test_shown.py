@@ -28,7 +28,7 @@ from ag_ui.core import (
     UserMessage,
 )
 
-from runcast.adapters.shown import TAKEN_BACK, Shown, half_of
+from runcast.adapters.shown import ASIDE, TAKEN_BACK, Shown, half_of
 from runcast.slim.fold import Conversation
 
 ASKED = UserMessage(id="u1", content="hi")
@@ -85,11 +85,11 @@ def same(history: list[Message], events: list[Event]) -> None:
     """Whether what is shown is, at every event, what the client's rules make of it."""
     shown, client = Shown(history), Conversation(history)
     for event in events:
-        shown.feed_all([event])
+        shown.feed([event])
         client.feed(event)
         assert plain(shown.messages) == plain(client.messages), event
     together = Shown(history)
-    together.feed_all(events)
+    together.feed(events)
     assert plain(together.messages) == plain(shown.messages)
 
 
@@ -120,18 +120,26 @@ def test_a_snapshot_is_taken_as_the_client_takes_it(stays: list[Message]):
     same([ASKED, PLAN, OLD, THOUGHT], [*SAID, MessagesSnapshotEvent(messages=stays), *SAID, *OF_THE_PAST])
 
 
+def test_a_long_text_is_put_aside_and_taken_in():
+    said: list[Event] = [TextMessageContentEvent(message_id="long", delta=f"{n} ") for n in range(3 * ASIDE)]
+    shown = Shown([ASKED])
+    for event in [TextMessageStartEvent(message_id="long"), *said]:
+        shown.feed([event])
+    assert shown.messages[-1].content == "".join(f"{n} " for n in range(3 * ASIDE))
+
+
 def corrected(
     history: list[Message], events: list[Event], gone: list[str], *instead: Message
 ) -> Conversation:
     """A client that is told, and then told otherwise; it ends with what is shown."""
     shown, client = Shown(history), Conversation(history)
     for event in events:
-        shown.feed(event)
+        shown.feed([event])
         client.feed(event)
     told = shown.restate(gone, instead)
     for event in told:
         client.feed(event)
-        shown.feed(event)
+        shown.feed([event])
     assert plain(shown.messages) == plain(client.messages)
     return client
 
@@ -144,7 +152,7 @@ def test_what_is_taken_back_is_gone_with_its_calls():
     ]
     shown = Shown([ASKED])
     for event in events:
-        shown.feed(event)
+        shown.feed([event])
     answer, restated = shown.restate(["m1", "never there"])
     assert isinstance(answer, ToolCallResultEvent)
     assert (answer.tool_call_id, answer.content) == ("c1", TAKEN_BACK)

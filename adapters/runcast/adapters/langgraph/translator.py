@@ -160,13 +160,13 @@ class LangGraphTranslator:
         else:
             events = self._translated(part)
         if self._shown is not None:
-            self._shown.feed_all(events)
+            self._shown.feed(events)
         return before + events if before else events
 
     def _showing(self, events: list[Event]) -> list[Event]:
         """These go to the client next."""
         if self._shown is not None:
-            self._shown.feed_all(events)
+            self._shown.feed(events)
         return events
 
     def _restated(self, shown: Shown, gone: Collection[str], instead: Sequence[Message] = ()) -> list[Event]:
