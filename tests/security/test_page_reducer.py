@@ -13,13 +13,21 @@ from tests.house.tree import ROOT
 REDUCER = ROOT / "app" / "runcast" / "app" / "page" / "runcast.js"
 
 
-def test_no_name_reaches_a_prototype():
+def test_no_name_reaches_a_prototype(tmp_path: Path):
     node = shutil.which("node")
     if node is None:
         missing("Node is not on PATH: install it, or run make js")
     script = Path(__file__).with_name("pollution.mjs")
+    page = shutil.copytree(REDUCER.parent, tmp_path / "page")
+    (page / "package.json").write_text(
+        '{"type": "module"}'
+    )  # what a browser is told by the tag, older Nodes by this
     ran = subprocess.run(
-        [str(node), str(script), str(REDUCER)], capture_output=True, check=False, text=True, timeout=60
+        [str(node), str(script), str(page / REDUCER.name)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
     )
     assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout)
