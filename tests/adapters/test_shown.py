@@ -28,7 +28,7 @@ from ag_ui.core import (
     UserMessage,
 )
 
-from runcast.adapters.shown import ASIDE, TAKEN_BACK, Shown, half_of
+from runcast.adapters.shown import TAKEN_BACK, Shown, half_of
 from runcast.slim.fold import Conversation
 
 ASKED = UserMessage(id="u1", content="hi")
@@ -118,14 +118,6 @@ def test_what_is_shown_is_what_the_client_holds(events: list[Event]):
 )
 def test_a_snapshot_is_taken_as_the_client_takes_it(stays: list[Message]):
     same([ASKED, PLAN, OLD, THOUGHT], [*SAID, MessagesSnapshotEvent(messages=stays), *SAID, *OF_THE_PAST])
-
-
-def test_a_long_text_is_put_aside_and_taken_in():
-    said: list[Event] = [TextMessageContentEvent(message_id="long", delta=f"{n} ") for n in range(3 * ASIDE)]
-    shown = Shown([ASKED])
-    for event in [TextMessageStartEvent(message_id="long"), *said]:
-        shown.feed([event])
-    assert shown.messages[-1].content == "".join(f"{n} " for n in range(3 * ASIDE))
 
 
 def corrected(

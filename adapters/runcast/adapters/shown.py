@@ -36,7 +36,6 @@ from pydantic import TypeAdapter
 
 from runcast.adapters.frame import note
 
-ASIDE = 256  # events that are put aside before they are taken in
 TAKEN_BACK = "taken back: its attempt broke off"
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 
@@ -49,7 +48,6 @@ class Shown:
         self._homes: dict[str, _Row] = {}  # tool call -> the message that holds it
         self._arguments: dict[str, list[str]] = {}  # argument text that is not joined yet
         self._growing: dict[str, list[str]] = {}  # text of messages that are being said
-        self._waiting: list[Event] = []  # told, and not taken in yet
         for message in messages:
             if message.role != "activity":
                 self._put(message)
@@ -63,18 +61,13 @@ class Shown:
     # ------------------------------------------------------------------ told
 
     def feed(self, events: Iterable[Event]) -> None:
-        """The next events of the run, as the client applies them: put aside here, for hardly ever anybody asks."""
-        self._waiting += events
-        if len(self._waiting) > ASIDE:
-            self._catch_up()
-
-    def _catch_up(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for event in waiting:
+        """The next events of the run, as the client applies them. Nearly all are text, and cost next to nothing."""
+        for event in events:
             if type(event) is TextMessageContentEvent:
-                text = self._growing.get(event.message_id)
+                said = event.__dict__
+                text = self._growing.get(said["message_id"])
                 if text is not None:
-                    text.append(event.delta)
+                    text.append(said["delta"])
                     continue
             self._take(event)
 
@@ -186,7 +179,6 @@ class Shown:
     @property
     def messages(self) -> list[Message]:
         """The messages as they stand, each result behind its call."""
-        self._catch_up()
         self._settle()
         found = {row.id: row.message() for row in self._rows.values()}
         results: dict[str, list[Message]] = {}
@@ -205,7 +197,6 @@ class Shown:
 
         Calls that go are answered first: a client counts the calls it saw begin until it sees an answer.
         """
-        self._catch_up()
         events: list[Event] = [
             ToolCallResultEvent(
                 message_id=f"{call_id}:taken-back",

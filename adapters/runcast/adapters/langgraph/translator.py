@@ -154,14 +154,15 @@ class LangGraphTranslator:
 
     def feed(self, part: Any) -> list[Event]:
         """One part of the stream, or one aside."""
-        before = self._take_asides() if self.asides else None
+        if self.asides:
+            return self._take_asides() + self.feed(part)
         if is_dict(part) and part["type"] == "messages" and self._raw is None:  # nearly every part
             events = self._messages(part["data"], part["ns"])
         else:
             events = self._translated(part)
         if self._shown is not None:
             self._shown.feed(events)
-        return before + events if before else events
+        return events
 
     def _showing(self, events: list[Event]) -> list[Event]:
         """These go to the client next."""
