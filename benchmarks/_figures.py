@@ -69,9 +69,9 @@ def newest(results: Path, names: Sequence[str]) -> Kept:
     """The last result that is whole: of all benchmarks, at full size, none of them broken."""
     for path in sorted(results.glob("*.json"), reverse=True):
         found: Kept = json.loads(path.read_text(encoding="utf-8"))
-        rows = found["rows"]
+        rows = found.get("rows", [])  # none in what the reliability suite leaves there
         broken = any(row["name"].startswith("broke: ") for row in rows)
-        if not found["quick"] and not broken and {row["benchmark"] for row in rows} >= set(names):
+        if rows and not found["quick"] and not broken and {row["benchmark"] for row in rows} >= set(names):
             return found
     raise LookupError("no full run without a fault in benchmarks/results: say `make bench` first")
 
