@@ -82,9 +82,9 @@ class RedisFanout:
 
     async def aclose(self) -> None:
         """Stop listening and let go of Redis; the hub goes on with what is published on this node."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        while self._task is not None and not self._task.done():
+            self._task.cancel()  # again, for redis-py may lose one that meets the end of a connection
+            await asyncio.wait({self._task}, timeout=0.5)
         await self._redis.aclose()
 
     def stats(self) -> dict[str, int]:
