@@ -53,14 +53,21 @@ async def watching(
         for thread in threads or ledger.threads
         for kind in kinds
     ]
+    async with told_the_end(ledger, watchers, patience):
+        yield watchers
+
+
+@asynccontextmanager
+async def told_the_end(ledger: Ledger, watchers: Sequence[Watcher], patience: float) -> AsyncIterator[None]:
+    """They watch during the block; it ends when all were told the end, and the ledger has what they saw."""
     tasks = [asyncio.create_task(each.watch()) for each in watchers]
     try:
-        yield watchers
+        yield
         async with asyncio.timeout(patience):
             await asyncio.gather(*tasks)
     except TimeoutError:
         left = [f"{each.kind} on {each.thread} at {each.last}" for each in watchers if not each.completed]
-        raise AssertionError(f"{len(left)} watchers were not told the end: {left[:10]}") from None
+        raise AssertionError(f"{len(left)} of {len(watchers)} were not told the end: {left[:10]}") from None
     finally:
         for task in tasks:
             task.cancel()

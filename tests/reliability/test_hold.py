@@ -19,7 +19,7 @@ from runcast.slim import RunLog, open_store
 from tests.reliability.engines import Redis
 from tests.reliability.ledger import Ledger
 from tests.reliability.nodes import Node, Shared, again, order, running
-from tests.reliability.scenes import one_of, settle
+from tests.reliability.scenes import one_of, settle, told_the_end
 from tests.reliability.watchers import Kind, Watcher
 from tests.servers import own_schema
 
@@ -89,21 +89,8 @@ async def crowd(ledger: Ledger, http: httpx.AsyncClient, webs: list[Node], size:
         )
         for n in range(size.watchers)
     ]
-    tasks = [asyncio.create_task(each.watch()) for each in watchers]
-    try:
+    async with told_the_end(ledger, watchers, size.seconds + 120):
         yield
-        async with asyncio.timeout(size.seconds + 120):
-            await asyncio.gather(*tasks)
-    except TimeoutError:
-        left = [f"{each.kind} on {each.thread} at {each.last}" for each in watchers if not each.completed]
-        raise AssertionError(f"{len(left)} of {len(watchers)} were not told the end: {left[:10]}") from None
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    for each in watchers:
-        each.told(ledger)
-    ledger.note("connections", sum(each.connects for each in watchers))
     ledger.note("fetches", sum(each.fetches for each in watchers))
 
 
