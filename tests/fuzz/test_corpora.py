@@ -67,9 +67,9 @@ def test_the_home_loop_finds_what_is_there_to_find():
 
 def test_the_smallest_inputs_that_reach_all_there_is_are_kept():
     wire = corpora.target("wire")
-    kept, steps = fewest(wire.check, [b"{", b"{" * 50, b'{"type":"X"}', b'{"type":"X"}  '])
+    kept, steps = fewest(wire.check, [b"{", b"{" * 5, b'{"type":"X"}', b'{"type":"X"}  '])
     assert kept[0] == b"{"
-    assert b"{" * 50 not in kept
+    assert b"{" * 5 not in kept
     assert steps > 10
 
 

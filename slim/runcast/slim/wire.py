@@ -21,7 +21,17 @@ from runcast.slim.errors import WireError
 from runcast.slim.legacy import upgrade, upgrade_input
 from runcast.slim.shapes import EVENT_SHAPES, INPUT_SHAPE, UnknownEvent
 from runcast.slim.wire_json import is_list, is_object, parse, quoted, spelled, unquoted
-from runcast.slim.wire_read import SMALL, read_event, read_input, read_large, read_small, settled
+from runcast.slim.wire_read import (
+    MIDDLE,
+    SMALL,
+    has_exponent,
+    read_event,
+    read_input,
+    read_large,
+    read_small,
+    read_tame,
+    settled,
+)
 from runcast.slim.wire_why import kind_of, why
 from runcast.slim.wire_write import WRITERS, dumped, write_thoroughly
 
@@ -88,18 +98,18 @@ def decode(data: Readable, *, legacy: bool = True) -> AnyEvent:
     Some older events lean on their neighbours for an id. Alone they are given the first one that comes to mind; the
     readers of streams remember, and give the right one.
     """
-    if type(data) is bytes and len(data) <= SMALL:
-        text: bytes | str = data
-        try:
+    try:  # the shortest way first; whatever it does not take is looked at below
+        size = len(data)
+        if size <= SMALL:
             return read_small(data)  # type: ignore[no-any-return]  # a compiled validator has no type of its own
-        except ValidationError:
-            pass
-    else:
-        text = as_json(data)
-        event = plainly(text)
-        if event is not None:
-            return event
-    return thoroughly(text, upgrade if legacy else None)
+        if size <= MIDDLE and type(data) is bytes and not has_exponent(data):
+            return read_tame(data)  # type: ignore[no-any-return]  # nor has this one
+    except (ValueError, TypeError):
+        pass
+    text = as_json(data)
+    was_tried = text is data and len(text) <= SMALL
+    event = None if was_tried else plainly(text)
+    return thoroughly(text, upgrade if legacy else None) if event is None else event
 
 
 def as_json(data: Readable) -> bytes | str:
@@ -124,10 +134,8 @@ def plainly(text: bytes | str) -> AnyEvent | None:
     """The event, if it is spelled just as 1.0 does; None when it takes more thought."""
     if isinstance(text, str):
         return None
-    if len(text) > SMALL:
-        return cast("AnyEvent | None", read_large(text))
     try:
-        return cast("AnyEvent", read_small(text))
+        return read_small(text) if len(text) <= SMALL else read_large(text)  # type: ignore[no-any-return]  # as above
     except ValidationError:
         return None
 
