@@ -33,6 +33,7 @@ from ag_ui.core import (
     UserMessage,
 )
 
+from runcast.slim.linear import finder
 from runcast.slim.patterns import CARD_NUMBER, DEFAULT_KEYS, DEFAULT_PATTERNS, EMAIL, SecretPattern
 from runcast.slim.redact import DEEPEST, Redactor
 from runcast.slim.wire import UnknownEvent, encode
@@ -341,3 +342,30 @@ def test_the_glimpse_passes_nothing_by_that_a_look_would_find(redactor: Redactor
             assert redactor.suspects(text.encode()), text
             found += 1
     assert found > 5
+
+
+@pytest.mark.parametrize(
+    ("data", "needs"),
+    [
+        (b'{"url":"https://example.org/a?b=c"}', False),
+        (b'{"url":"postgres://ada@example.org/a"}', False),
+        (b'{"url":"postgres://ada:lovelace@example.org/a"}', True),
+        (b'{"usage":{"inputTokens":3,"max_tokens":4,"finish_reason":"max_tokens"}}', False),
+        (b'{"keyboard":"qwerty","monkeys":3,"cards":[1],"headers":["a"]}', False),
+        (b'{"cardNumber":4111,"a":1}', True),
+        (b'{"API-KEY":"x"}', True),
+    ],
+)
+def test_events_without_any_secret_mostly_need_no_look(data: bytes, needs: bool):
+    assert REDACTOR.suspects(data) is needs
+
+
+@pytest.mark.parametrize("form", DEFAULT_PATTERNS, ids=lambda form: form.name)
+def test_whatever_may_have_begun_shows_its_sign(form: SecretPattern):
+    shows, begun = finder(form.sign), 0
+    for text in (before + text for text, _ in PLANTED.values() for before in ("", "a ", "\\n", "x=", "a")):
+        for end in range(len(text) + 1):
+            if re.search(form.opening, text[:end]):
+                assert shows(text[:end]), text[:end]
+                begun += 1
+    assert begun > 5

@@ -10,7 +10,7 @@ their own characters, so that no text makes them try twice: matching is linear.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -38,9 +38,8 @@ class SecretPattern:
     onset: str  # linear syntax, matched up to the end of a text: what may become an opening
     check: Callable[[str], bool] | None = None  # a last look at what was found
     unbroken: bool = False  # a run of `RUN` to the end of the text, and `opening` is what stands before it
-    marks: tuple[
-        str, ...
-    ] = ()  # lower case; one of them stands in every text that holds the form; none: not known
+    sign: str = ""  # linear syntax: stands in whatever `opening` matches; none: not known
+    marks: tuple[str, ...] = ()  # lower case: one stands in every text that holds the form; none: not known
 
 
 def luhn(text: str) -> bool:
@@ -62,19 +61,21 @@ _BOUND = r"(?<![A-Za-z0-9])"
 _EDGE = r"(?:^|[^A-Za-z0-9]|\\[nrtbf]|\\u[0-9A-Fa-f]{4})"  # the same where JSON escapes may stand before
 
 
-def _prefixed(name: str, literals: Iterable[str], rest: str) -> SecretPattern:
+def _prefixed(name: str, literals: Iterable[str], rest: str, marks: tuple[str, ...] = ()) -> SecretPattern:
     """A credential that begins with one of these literals, which stay: they only say what it was."""
     heads = [*literals]
     head = "|".join(map(re.escape, heads))
     begun = "|".join(_begun(each) for each in heads)
+    hint = rf"{_EDGE}(?:{head})"
     return SecretPattern(
         name,
         form=rf"{_BOUND}(?:{head})(?P<secret>{rest})",
-        hint=rf"{_EDGE}(?:{head})",
+        hint=hint,
         opening=rf"{_BOUND}(?:{head})(?={_RUN}*+\Z)",
-        onset=rf"(?:{_EDGE}(?:{head})|(?:^|[^A-Za-z0-9])(?:{begun})$)",
+        onset=rf"(?:{hint}|(?:^|[^A-Za-z0-9])(?:{begun})$)",
         unbroken=True,
-        marks=tuple(each.lower() for each in heads),
+        sign=hint,
+        marks=marks or tuple(each.lower() for each in heads),
     )
 
 
@@ -82,12 +83,14 @@ def _announced(name: str, schemes: tuple[str, ...], value: str) -> SecretPattern
     """A credential announced by a word before it, which stays: `Bearer …`."""
     heads = "|".join(schemes)
     begun = "|".join(_begun(each) for each in schemes)
+    hint = rf"(?i:{heads})"
     return SecretPattern(
         name,
-        form=rf"{_BOUND}(?i:{heads})\s{{1,8}}(?P<secret>{value})",
-        hint=rf"(?i:{heads})",
-        opening=rf"{_BOUND}(?i:{heads})\s{{1,8}}(?P<secret>{_RUN}*+)\Z",
+        form=rf"{_BOUND}{hint}\s{{1,8}}(?P<secret>{value})",
+        hint=hint,
+        opening=rf"{_BOUND}{hint}\s{{1,8}}(?P<secret>{_RUN}*+)\Z",
         onset=rf"(?i:{heads}|(?:^|[^a-z0-9])(?:{begun})$)",
+        sign=hint,
         marks=(*schemes, *(each.replace("s", "\N{LATIN SMALL LETTER LONG S}") for each in schemes)),
     )
 
@@ -101,6 +104,7 @@ PRIVATE_KEY = SecretPattern(
     hint="PRIVATE KEY",
     opening=rf"{_PEM_BEGIN}(?P<secret>(?s:.)*)\Z",
     onset="(?:^-|--)",  # its first line may end in any dash
+    sign="PRIVATE KEY",
     marks=("private key",),
 )
 _NUMBERED = rf"(?={_RUN}*?[0-9=]){_RUN}"  # words do not look like this
@@ -113,12 +117,14 @@ DEFAULT_PATTERNS: tuple[SecretPattern, ...] = (
         "stripe",
         ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "pk_live_", "whsec_"),
         r"[A-Za-z0-9]{10,}+",
+        marks=("_live_", "_test_", "whsec_"),
     ),
     _prefixed("github", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"[A-Za-z0-9_]{20,}+"),
     _prefixed(
         "slack",
         ("xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-"),
         r"[A-Za-z0-9-]{10,}+",
+        marks=("xox", "xapp-"),
     ),
     _prefixed("aws", ("AKIA", "ASIA"), r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
     _prefixed("google", ("AIza", "ya29.", "GOCSPX-"), r"[A-Za-z0-9_-]{20,}+"),
@@ -130,9 +136,10 @@ DEFAULT_PATTERNS: tuple[SecretPattern, ...] = (
     SecretPattern(
         "url_password",
         form=r"://[^\s/@:\"'\\]{0,100}+:(?P<secret>[^\s/@\"'\\]{1,200})@",
-        hint="://",
+        hint=r"://[^\s/@:\"'\\]*:[^\s/@\"'\\]+@",
         opening=r"://[^\s/@:\"'\\]{0,100}+(?::(?P<secret>[^\s/@\"'\\]{0,200}+))?\Z",
         onset="(?:://|(?::/?)$)",
+        sign="://",
         marks=("://",),
     ),
 )
@@ -210,19 +217,28 @@ class KeyNames:
             return False
         return any(" ".join(parts[-count:]) in self._known for count in range(1, self._longest + 1))
 
-    def marks(self) -> frozenset[str]:
-        """Few words, in lower case, of which every name has one."""
+    def marks(self) -> dict[str, str]:
+        """Few words, in lower case, of which every name has one; and what a name may have right behind that word."""
         left = [name.split(" ") for name in self.names]
-        found: set[str] = set()
+        found: list[str] = []
         while left:
             every = [word for name in left for word in name if word not in _COMMON or len(name) == 1]
             best = max(every, key=lambda word: (every.count(word), len(word), word))
-            found.add(best)
+            found.append(best)
             left = [name for name in left if best not in name]
-        return frozenset(found)
+        least = [word for word in found if not any(other != word and other in word for other in found)]
+        joined = [name.replace(" ", "") for name in self.names]
+        return {word: "".join(sorted(set(_behind(word, joined)))) for word in sorted(least)}
 
     def pattern(self) -> str:
         """Any of the names as it may be written in a text, without regard to case; both engines read it."""
         return "|".join(
             r"[_\-. ]?".join(map(re.escape, name.split(" "))) for name in sorted(self.names, reverse=True)
         )
+
+
+def _behind(word: str, names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        for at in range(len(name)):
+            if name.startswith(word, at):
+                yield name[at + len(word) : at + len(word) + 1]

@@ -63,9 +63,10 @@ class Redactor:
         custom = [Linear(form) for form in forms if not isinstance(form, SecretPattern)]
         self.scanner = Scanner(self.keys, [f for f in forms if isinstance(f, SecretPattern)], custom)
         self.harmless: set[str] = set()  # deltas that were looked at and found to begin nothing
-        self.suspects: Callable[[bytes], bool] = self.scanner.suspects  # whether encoded bytes need a look
-        if also is not None or self.paths:
-            self.suspects = lambda data: True
+        everything = also is not None or bool(self.paths)
+        # Whether encoded bytes, in lower case, may need a look; and the same, surer and slower.
+        self.glimpse = _anything if everything else self.scanner.glimpse
+        self.suspects = _anything if everything else self.scanner.suspects
         self.holds_always = bool(custom)  # a stream cannot know how a foreign pattern begins
 
     def text(self, text: str) -> str:
@@ -164,6 +165,10 @@ class Redactor:
             items[named] = changed = self._value(item, place.into(str(key), self.keys))
             same = same and changed is item and named is key
         return value if same else items
+
+
+def _anything(data: str | bytes) -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ Knows which events carry deltas and which end them. Does not know what a secret 
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ag_ui.core import (
@@ -44,17 +43,19 @@ from runcast.slim.linear import searchable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from runcast.slim.linear import Finder
     from runcast.slim.scan import Finding, Scanner
     from runcast.slim.wire import AnyEvent
 
 __all__ = ["StreamRedactor"]
 
-PIECES = 48  # how many of the last deltas stay known after they were released, and
+PIECES = 48  # how many of the last deltas are looked back on after they were released, and
 CONTEXT = 128  # how many of their characters: the name before a value, the border of a word
+MOST_PIECES = 2 * PIECES  # so many stay known, and then the older half goes
 LONG_HOLD = 512  # characters up to which every delta is looked at
 REMEMBERED = 4_096  # harmless deltas known by heart; tokens repeat
 
-_PLAIN, _DELTA, _CHUNK, _BORDER, _END = range(5)
+_PLAIN, _DELTA, _CHUNK, _BORDER, _START = range(5)
 
 # What an event is to the stream it names: its part, the drawer that stream lies in, the field with its id, and, of a
 # border, the one field besides metadata that may hold content.
@@ -71,11 +72,9 @@ _PARTS: dict[type[Any], tuple[int, int, str, str]] = {
     ReasoningMessageEndEvent: (_BORDER, 1, "message_id", "metadata"),
     ToolCallStartEvent: (_BORDER, 2, "tool_call_id", "tool_call_name"),
     ToolCallEndEvent: (_BORDER, 2, "tool_call_id", "metadata"),
-    RunStartedEvent: (_END, 0, "", ""),
-    RunFinishedEvent: (_END, 0, "", ""),
-    RunErrorEvent: (_END, 0, "", ""),
+    RunStartedEvent: (_START, 0, "", ""),
 }
-_OTHER = (_PLAIN, 0, "", "")
+_OTHER = (_PLAIN, 0, "", "")  # all other events
 _MINTS = (ToolCallResultEvent, ActivitySnapshotEvent)  # make or replace the message they name
 _RESTATES = (MessagesSnapshotEvent, RunStartedEvent, RunFinishedEvent, RunErrorEvent)
 
@@ -90,14 +89,14 @@ class _Rules(Protocol):
     holds_always: bool
     scanner: Scanner
     harmless: set[str]
-    suspects: Callable[[bytes], bool]
+    glimpse: Finder
 
     def event(self, event: AnyEvent, data: bytes | None = None) -> AnyEvent: ...
     def replaced(self, text: str, findings: Iterable[Finding]) -> str: ...
 
 
 class _Stream:
-    """One message's text, reasoning or arguments while they grow. Most never hold anything: that costs nothing."""
+    """One message's text, reasoning or arguments while a secret may grow in them."""
 
     held = ""
     owed = ""  # held as well, and not looked at yet
@@ -105,11 +104,16 @@ class _Stream:
     muted = False  # the window was outgrown: nothing leaves any more
     last: AnyEvent | None = None  # what held text will be sent like
 
-    def __init__(self) -> None:
-        self.recent: deque[str] = deque(maxlen=PIECES)  # what was released last
+    def __init__(self, recent: list[str]) -> None:
+        self.recent = recent  # what was released last
 
     def context(self) -> str:
-        return "".join(self.recent)[-CONTEXT:]
+        return "".join(self.recent[-PIECES:])[-CONTEXT:]
+
+    def said(self, text: str) -> None:
+        self.recent.append(text)
+        if len(self.recent) > MOST_PIECES:
+            del self.recent[:PIECES]
 
 
 class StreamRedactor:
@@ -118,46 +122,73 @@ class StreamRedactor:
     def __init__(self, redactor: _Rules) -> None:
         self._redactor = redactor
         self._look = redactor.event
-        self._suspects = redactor.suspects
+        self._glimpse = redactor.glimpse
         self._scanner = redactor.scanner
         self._always = redactor.holds_always or redactor.also is not None
-        self._streams: tuple[dict[str, _Stream], ...] = ({}, {}, {})  # texts, reasoning, arguments: by id
+        # Texts, reasoning and arguments, by id. Of most, all there is to know is what was released last.
+        self._streams: tuple[dict[str, _Stream | list[str]], ...] = ({}, {}, {})
         self._chunked: tuple[type, str] | None = None  # the stream that a chunk without an id goes on with
         self._harmless = redactor.harmless
-        self._holding = 0  # streams that hold text
+        self._open = 0  # streams that hold text, and the message of chunks that may go on
 
-    def feed(self, event: AnyEvent, data: bytes | None = None) -> list[AnyEvent]:
+    def feed(self, event: AnyEvent, data: bytes | None = None) -> Sequence[AnyEvent]:
         """What may leave now. `data`, the event's encoded bytes, spares encoding it again to look into it."""
-        part, drawer, name, content = _PARTS.get(type(event), _OTHER)
+        parts = _PARTS.get(type(event))
+        if self._open:
+            return self._carefully(event, data)
+        if parts is not None:
+            part, drawer, name, content = parts
+            fields = event.__dict__
+            if part == _DELTA:
+                delta, key = fields["delta"], fields[name]
+                recent = self._streams[drawer].get(key)
+                if (
+                    not isinstance(recent, _Stream)
+                    and (delta in self._harmless or self._is_harmless(delta, recent))
+                    and fields["metadata"] is None
+                    and fields["raw_event"] is None
+                    and not event.__pydantic_extra__
+                ):
+                    if recent is None:
+                        self._streams[drawer][key] = [delta]
+                        return (event,)
+                    recent.append(delta)
+                    if len(recent) > MOST_PIECES:
+                        del recent[:PIECES]
+                    return (event,)
+                return self._grown(drawer, key, event, delta)
+            if part == _BORDER:
+                self._streams[drawer].pop(fields[name], None)
+                if (
+                    fields[content] is None
+                    and fields["metadata"] is None
+                    and fields["raw_event"] is None
+                    and not event.__pydantic_extra__
+                ):
+                    return (event,)
+            elif part == _START:
+                texts, thoughts, arguments = self._streams
+                if texts or thoughts or arguments:
+                    self._streams = ({}, {}, {})
+            else:
+                return self._chunks(event, data)
+        if data is None or self._glimpse(data.lower()):
+            return (self._look(event, data),)
+        return (event,)
+
+    def _carefully(self, event: AnyEvent, data: bytes | None) -> list[AnyEvent]:
+        """The same while text is held, or a chunked message may go on."""
+        part, drawer, name, _ = _PARTS.get(type(event), _OTHER)
         if part == _CHUNK or self._chunked is not None:
             return self._chunks(event, data)
-        fields = event.__dict__
         if part == _DELTA:
-            delta, key = fields["delta"], fields[name]
-            stream = self._streams[drawer].get(key)
-            if stream is None:
-                stream = self._streams[drawer][key] = _Stream()
-            if (
-                not self._holding
-                and (delta in self._harmless or self._is_harmless(delta, stream))
-                and not stream.awake
-                and fields["metadata"] is None
-                and fields["raw_event"] is None
-                and not event.__pydantic_extra__
-            ):
-                stream.recent.append(delta)
-                return [event]
-            return [*self._twins(drawer, key), *self._delta(stream, event, delta)]
-        out = self._before(event) if self._holding else []
+            return self._grown(drawer, event.__dict__[name], event, event.__dict__["delta"])
+        out = self._before(event)
         if part == _BORDER:
-            self._streams[drawer].pop(fields[name], None)
-            if fields[content] is None and not _carries(event):
-                out.append(event)
-                return out
-        elif part == _END:
+            self._streams[drawer].pop(event.__dict__[name], None)
+        elif part == _START:
             self._streams = ({}, {}, {})
-        out.append(self._look(event, data) if data is None or self._suspects(data) else event)
-        return out
+        return [*out, self._look(event, data)]
 
     def redact(self, events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
         """A whole stream at once."""
@@ -176,14 +207,26 @@ class StreamRedactor:
 
     # ------------------------------------------------------------------ deltas
 
-    def _is_harmless(self, delta: str, stream: _Stream) -> bool:
+    def _is_harmless(self, delta: str, recent: list[str] | None) -> bool:
         if self._always or len(delta) > CONTEXT or (not delta.isascii() and _unencodable(delta)):
             return False
-        if self._scanner.stirs(delta):  # perhaps for what stands before it
-            return not (stream.recent or self._scanner.wakes(delta))
+        if self._scanner.wakes(delta):
+            return False
+        if ":" in delta or "=" in delta:  # perhaps for what stands before it
+            return not recent
         if len(self._harmless) < REMEMBERED:
             self._harmless.add(delta)
         return True
+
+    def _grown(self, drawer: int, key: str, event: Any, delta: str) -> list[AnyEvent]:
+        """A delta that a secret may begin, go on or end in."""
+        streams = self._streams[drawer]
+        known = streams.get(key)
+        stream = streams[key] = known if isinstance(known, _Stream) else _Stream(known or [])
+        out = [*self._twins(drawer, key), *self._delta(stream, event, delta)]
+        if not (stream.held or stream.awake or stream.muted):
+            streams[key] = stream.recent
+        return out
 
     def _delta(self, stream: _Stream, event: Any, delta: str) -> list[AnyEvent]:
         bare = event.model_copy(update={"delta": ""}) if _carries(event) else None
@@ -209,14 +252,17 @@ class StreamRedactor:
         text, since = context + stream.held + stream.owed, len(context)
         if not (stream.held or self._always or self._scanner.wakes(searchable(text))):
             stream.owed, stream.awake = "", False
-            stream.recent.append(delta[-CONTEXT:])
+            stream.said(delta[-CONTEXT:])
             return delta
         stream.owed = ""
         findings, wait, stream.awake = self._scanner.growing(text, since, 2 * self._redactor.window)
+        if wait == len(text) and not (findings or stream.held or self._always):
+            stream.said(delta[-CONTEXT:])
+            return delta
         wait = self._backed_off(text, max(wait, since), since, findings)
         released = self._redacted(text, findings, since, wait)
         self._hold(stream, text[wait:])
-        stream.recent = deque((text[max(0, wait - CONTEXT) : wait],), maxlen=PIECES)
+        stream.recent = [text[max(0, wait - CONTEXT) : wait]]
         if len(stream.held) > self._redactor.window:
             self._hold(stream, "")
             stream.muted = True
@@ -224,7 +270,7 @@ class StreamRedactor:
         return released
 
     def _hold(self, stream: _Stream, text: str) -> None:
-        self._holding += bool(text) - bool(stream.held)
+        self._open += bool(text) - bool(stream.held)
         stream.held = text
 
     def _backed_off(self, text: str, wait: int, since: int, findings: list[Finding]) -> int:
@@ -268,9 +314,9 @@ class StreamRedactor:
         if fields["delta"] is None:
             return [*ended, self._look(event, data)]
         key = fields[name] or (self._chunked[1] if self._chunked else "")
+        self._open += self._chunked is None
         self._chunked = (type(event), key)
-        stream = self._streams[drawer].setdefault(key, _Stream())
-        return [*ended, *self._twins(drawer, key), *self._delta(stream, event, fields["delta"])]
+        return [*ended, *self._grown(drawer, key, event, fields["delta"])]
 
     def _end_of_chunks(self, event: AnyEvent) -> list[AnyEvent]:
         if self._chunked is None:
@@ -279,6 +325,7 @@ class StreamRedactor:
         _, drawer, name, _ = _PARTS[kind]
         if type(event) is kind and event.__dict__[name] in (None, key):
             return []
+        self._open -= 1
         self._chunked = None
         return self._let_go(drawer, key, forget=True)
 
@@ -288,19 +335,16 @@ class StreamRedactor:
 
     def _let_go(self, drawer: int, key: str, *, forget: bool = False) -> list[AnyEvent]:
         """The held text of one stream, as final as it gets."""
-        stream = self._streams[drawer].get(key)
-        if stream is None:
-            return []
-        if forget:
-            del self._streams[drawer][key]
-        if not stream.held + stream.owed:
+        streams = self._streams[drawer]
+        stream = streams.pop(key, None) if forget else streams.get(key)
+        if not isinstance(stream, _Stream) or not stream.held + stream.owed:
             return []
         context = stream.context()
         text, since = context + stream.held + stream.owed, len(context)
         released = self._redacted(text, self._scanner.findings(text), since, len(text))
         self._hold(stream, "")
         stream.owed = ""
-        stream.recent.append(text[since:][-CONTEXT:])
+        stream.said(text[since:][-CONTEXT:])
         return [_like(stream.last, released)] if released else []
 
 

@@ -8,7 +8,7 @@ still grow: for those it says from where on nothing is certain yet. Does not kno
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from runcast.slim.linear import Finder, Linear, finder, searchable
@@ -46,6 +46,7 @@ class Scanner:
 
     def __init__(self, keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> None:
         self._forms = [(finder(form.hint), re.compile(form.form), form.check) for form in forms]
+        self._opens = finder("|".join(form.sign or form.onset for form in forms) or NOTHING)
         self._unbroken = _any(form.opening for form in forms if form.unbroken)
         self._broken = [(finder(form.onset), re.compile(form.opening)) for form in forms if not form.unbroken]
         self._keys = keys
@@ -66,23 +67,30 @@ class Scanner:
         self.mentions = finder(
             "|".join(hints) or NOTHING
         )  # whether a text, or JSON as bytes, may hold a secret
-        self.suspects = _suspects(_glimpse(keys, forms, custom), self.mentions)  # the same of JSON as bytes
+        self.glimpse = _glimpse(keys, forms, custom)
         self.wakes = finder("|".join(hints + onsets) or NOTHING)  # the same, or its end may begin one
-        self.stirs = finder("|".join([*hints, *onsets, "[:=]"]))  # whether one delta is worth a look at all
+
+    def suspects(self, data: bytes) -> bool:
+        """What `mentions` says of JSON, and faster, most of all of much of it."""
+        return self.glimpse(data.lower()) and self.mentions(data)
 
     def findings(self, text: str) -> list[Finding]:
         """The secrets of a whole text, in order, none overlapping another."""
-        return _merged(each for each in self._all(searchable(text)) if not each.weak)
+        plain = searchable(text)
+        return _merged(each for each in self._each(plain) if not each.weak) if self.mentions(plain) else []
 
     def growing(self, text: str, since: int, unsure: int) -> tuple[list[Finding], int, bool]:
         """The secrets so far, from where on to wait, and whether to look again when more comes. All before `since`
         is decided; something unconfirmed begins among the last `unsure` characters or not at all."""
         plain = searchable(text)
-        found = _merged(self._all(plain))
-        waits = [each.start for each in found if each.open or each.end == len(text)]
+        found = _merged(self._each(plain)) if self.mentions(plain) else []
         reach = max(since - 64, len(plain) - unsure, 0)
         stirs = self._onset(plain[reach:])
-        if stirs:
+        opens = stirs and self._opens(plain)
+        if not (found or opens):
+            return [], len(text), stirs
+        waits = [each.start for each in found if each.open or each.end == len(text)]
+        if opens:
             waits.extend(self._openings(plain, reach))
         start = min(waits, default=len(text))
         for each in reversed(found):
@@ -90,9 +98,7 @@ class Scanner:
                 start = each.start
         return [each for each in found if each.start < start], start, stirs or bool(waits)
 
-    def _all(self, text: str) -> Iterator[Finding]:
-        if not self.mentions(text):
-            return
+    def _each(self, text: str) -> Iterator[Finding]:
         yield from self._formed(text)
         yield from self._named(text)
         yield from self._customised(text)
@@ -138,19 +144,18 @@ class Scanner:
                 at = max(at, found.end)
 
 
-def _suspects(glimpse: Finder, mentions: Finder) -> Callable[[bytes], bool]:
-    """What `mentions` says, and faster, most of all through long texts."""
-    return lambda data: glimpse(data.lower()) and mentions(data)
-
-
 def _glimpse(keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> Finder:
     """Whether a text in lower case has one of the literals that every secret brings: literals are found at many times
     the speed of a pattern. True of every text where a form does not tell its literals."""
     if custom or not all(form.marks for form in forms):
         return lambda text: True
-    marks = {*keys.marks(), *(mark for form in forms for mark in form.marks)}
+    marks = {mark for form in forms for mark in form.marks}
     least = [mark for mark in sorted(marks) if not any(other != mark and other in mark for other in marks)]
-    return finder("|".join(map(re.escape, least)) or NOTHING)
+    named = [
+        rf"{re.escape(word)}(?:[^a-z0-9]|[{more}]|\z)" if more else rf"{re.escape(word)}(?:[^a-z0-9]|\z)"
+        for word, more in keys.marks().items()
+    ]
+    return finder("|".join([*named, *map(re.escape, least)]) or NOTHING)
 
 
 def _any(patterns: Iterable[str]) -> re.Pattern[str]:
@@ -178,12 +183,12 @@ def _value(text: str, lead: re.Match[str], *, whole_line: bool) -> Finding | Non
     if lead["q"] is not None:
         return _container(text, at, lead["q"]) if text[at] in "{[" else _literal(text, at, lead["q"])
     match = (_LINE if whole_line else _BARE).match(text, at)
-    if match is None or match.group().lower() in _KEPT or match.group().startswith("["):
+    if match is None or match.group().startswith("["):
         return None
-    short = match.end() - at < _SHORTEST
+    none = match.end() - at < _SHORTEST or match.group().lower() in _KEPT
     if match.end() == len(text):
-        return Finding(at, match.end(), open=True, weak=short)
-    return None if short else Finding(at, match.end())
+        return Finding(at, match.end(), open=True, weak=none)
+    return None if none else Finding(at, match.end())
 
 
 def _quoted(text: str, at: int, quote: str) -> Finding | None:
@@ -204,9 +209,10 @@ def _closers(text: str, at: int, quote: str) -> Iterator[re.Match[str]]:
 
 def _literal(text: str, at: int, quote: str) -> Finding | None:
     match = _JSON_LITERAL.match(text, at)
-    if match is None or match.group().lower() in _KEPT:
+    if match is None:
         return None
-    return Finding(at, match.end(), quote, open=match.end() == len(text))
+    ends, none = match.end() == len(text), match.group().lower() in _KEPT
+    return None if none and not ends else Finding(at, match.end(), quote, open=ends, weak=none)
 
 
 def _container(text: str, at: int, quote: str) -> Finding:
