@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ag_ui.core import Event
+from ag_ui.core import Event, TextMessageContentEvent
+from pydantic import ValidationError
 
 from runcast.adapters import OpenBlocks, RunFrame, RunIds
 from runcast.slim.verify import verify
@@ -191,3 +193,22 @@ def test_close_all_ends_each_subagent_once_whatever_order_they_came_in():
     blocks.subagent_started("child", "x", parent="late")
     blocks.subagent_started("late", "y")
     assert types(blocks.close_all()) == ["SUBAGENT_FINISHED", "SUBAGENT_FINISHED"]
+
+
+def test_the_quick_way_of_a_token_makes_what_the_constructor_makes():
+    blocks = OpenBlocks(clock=lambda: 7)
+    blocks.text("m", "")
+    first, second = (blocks.text("m", delta)[0] for delta in ("one", "two"))
+    for event, delta in ((first, "one"), (second, "two")):
+        made = TextMessageContentEvent(message_id="m", delta=delta, timestamp=7)
+        assert event == made
+        assert repr(event) == repr(made)
+        assert list(vars(event)) == list(vars(made))
+        assert event.model_fields_set == made.model_fields_set
+        assert event.model_dump_json(exclude_unset=True) == made.model_dump_json(exclude_unset=True)
+        assert pickle.loads(pickle.dumps(event)) == event.model_copy(deep=True) == made
+    first.metadata = {"a": 1}
+    assert second.metadata is None
+    assert second.model_fields_set == {"message_id", "delta", "timestamp"}
+    with pytest.raises(ValidationError):
+        blocks.text("m", 3)  # type: ignore[arg-type]  # what a type checker would not let pass

@@ -41,7 +41,7 @@ from ag_ui.core import (
     ToolCallResultEvent,
     ToolCallStartEvent,
 )
-from pydantic import TypeAdapter
+from pydantic import BaseModel
 
 TextMessageRole = Literal["developer", "system", "assistant", "user"]
 Clock = Callable[[], int]  # milliseconds since the Unix epoch
@@ -78,9 +78,9 @@ class OpenBlocks:
         if tag is not None:
             if not delta:
                 return []
-            if tag or self._clock is None:
+            if tag or self._clock is None or type(delta) is not str:
                 return [TextMessageContentEvent(message_id=message_id, delta=delta, **tag, **self._now())]
-            return [_said({"messageId": message_id, "delta": delta, "timestamp": self._clock()})]
+            return [_said(message_id, delta, self._clock())]
         events = self.close_reasoning_of(message_id)
         self._texts[message_id] = tag = _owned(owner)
         start = _given(role=role, name=name, metadata=metadata)
@@ -402,8 +402,27 @@ class OpenBlocks:
         return {} if self._clock is None else {"timestamp": self._clock()}
 
 
-# The path of nearly every token: the same model, made a quarter faster than by its constructor.
-_said = TypeAdapter(TextMessageContentEvent).validator.validate_python
+_made: Callable[[type[TextMessageContentEvent]], TextMessageContentEvent] = TextMessageContentEvent.__new__
+_BARE = dict(vars(TextMessageContentEvent(message_id="", delta="")))
+_put_fields, _put_set, _put_extra, _put_private = (
+    vars(BaseModel)[slot].__set__
+    for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+)
+
+
+def _said(message_id: str, delta: str, timestamp: int) -> TextMessageContentEvent:
+    """The path of nearly every token: the model as its constructor makes it, of what is known to be right, in less
+    than half the time."""
+    event = _made(TextMessageContentEvent)
+    fields = _BARE.copy()
+    fields["timestamp"] = timestamp
+    fields["message_id"] = message_id
+    fields["delta"] = delta
+    _put_fields(event, fields)
+    _put_set(event, {"timestamp", "message_id", "delta"})
+    _put_extra(event, {})
+    _put_private(event, None)
+    return event
 
 
 def _owned(owner: str | None) -> Meta:

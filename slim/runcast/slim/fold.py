@@ -239,7 +239,7 @@ class Conversation:
             self._problem(event, f"there is no text message {event.message_id!r}; start it first")
             return
         node.body.merge(event.metadata)
-        self._halves.ended("message", event.message_id, event.message_id, event.metadata)
+        self._halves.ended("message", event.message_id, event.message_id, event)
 
     def _encrypted(self, event: ReasoningEncryptedValueEvent) -> None:
         if event.subtype == "tool-call":
@@ -305,7 +305,7 @@ class Conversation:
             self._problem(event, f"there is no tool call {event.tool_call_id!r}; start it first")
             return
         call.merge(event.metadata)
-        self._halves.ended("call", event.tool_call_id, self._home(event.tool_call_id), event.metadata)
+        self._halves.ended("call", event.tool_call_id, self._home(event.tool_call_id), event)
 
     def _result(self, event: ToolCallResultEvent) -> None:
         self._answered.add(event.tool_call_id)
@@ -343,7 +343,7 @@ class Conversation:
             return body.role == "reasoning" and "reasoning" not in roles
 
         self._transcript.restate(bodies, keep)
-        self._halves.restated(event.metadata)
+        self._halves.restated(event)
 
     def _activity_snapshot(self, event: ActivitySnapshotEvent) -> None:
         node = self._transcript.find(event.message_id)

@@ -7,10 +7,10 @@ shown. Knows ids alone; does not know what was said.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from runcast.slim.jsonlike import is_list, is_mapping
+from runcast.slim.jsonlike import is_list
+from runcast.slim.steps import Annotated, notes
 
 __all__ = ["Halves"]
 
@@ -32,11 +32,10 @@ class Halves:
         self._open[kind, key] = message_id
         self._torn.pop(message_id, None)
 
-    def ended(self, kind: str, key: str, message_id: str, metadata: Mapping[str, Any] | None) -> None:
+    def ended(self, kind: str, key: str, message_id: str, end: Annotated) -> None:
         """It came to an end: its own, or one that says what broke it."""
         self._open.pop((kind, key), None)
-        said = (metadata or {}).get("runcast")
-        if is_mapping(said) and said.get("discarded"):
+        if notes(end).get("discarded"):
             self._torn[message_id] = None
         else:
             self._torn.pop(message_id, None)
@@ -46,10 +45,9 @@ class Halves:
         self._torn |= dict.fromkeys(self._open.values())
         self._open.clear()
 
-    def restated(self, metadata: Mapping[str, Any] | None) -> None:
+    def restated(self, snapshot: Annotated) -> None:
         """Somebody told what is true; a checkpoint says which of it was half said."""
-        said = (metadata or {}).get("runcast")
-        half = said.get(HALF_SAID) if is_mapping(said) else None
+        half = notes(snapshot).get(HALF_SAID)
         self._torn = dict.fromkeys(str(key) for key in half) if is_list(half) else {}
 
     def settled(self) -> None:

@@ -21,13 +21,13 @@ NOTES = "runcast"
 MOST = 2**53 - 1  # the largest number that every JSON reader reads as it was written
 
 
-class _Annotated(Protocol):
+class Annotated(Protocol):
     """Whatever carries metadata: an event, a message, a tool call."""
 
     metadata: dict[str, Any] | None
 
 
-def notes(event: _Annotated) -> Mapping[str, Any]:
+def notes(event: Annotated) -> Mapping[str, Any]:
     """Runcast's own notes on an event or a message; empty when there are none."""
     said = (event.metadata or {}).get(NOTES)
     return said if is_mapping(said) else {}
