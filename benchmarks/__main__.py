@@ -16,6 +16,7 @@ nothing: it writes the last full run into `docs/figures.json` and from there int
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import json
 import os
@@ -55,6 +56,9 @@ def measure(package: ModuleType, names: Sequence[str], *, quick: bool) -> list[R
             continue
         print(f"{name} …", file=sys.stderr, flush=True)
         began = time.monotonic()
+        # What others left behind is not walked through by this one's garbage collections.
+        gc.collect()
+        gc.freeze()
         try:
             rows += [{"benchmark": name, **row} for row in run(quick)]
         except Exception as error:  # noqa: BLE001  the other benchmarks still have something to say
