@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from runcast.adapters.langgraph import LangGraphAdapter, LangGraphOptions
 from runcast.app import BadRequest, Cadence, Cast, EventFunction, RunResult
+from runcast.app import serve as server
 from runcast.app.agents import as_adapter, cautions
 from runcast.app.demo import script
 from runcast.app.demo.graph import build
@@ -202,6 +204,21 @@ async def test_a_run_that_could_not_be_written_gives_its_thread_back_when_the_st
                 await asyncio.sleep(0.02)
         gated.open()
         assert (await (await cast.resume("t1")).result()).status == "completed"
+
+
+async def test_a_server_whose_store_is_gone_closes_its_port_all_the_same() -> None:
+    store, gated = Leaving(), Gated(30)
+    cast = Cast(RunLog(store, flush_ms=1), agents=[EventFunction(gated, name="counter")])
+    host = AsyncExitStack()
+    address = await host.enter_async_context(server.serving(cast, cast.asgi()))
+    await cast.say("t1", "count")
+    gated.open(3)
+    await asyncio.sleep(0.05)
+    store.away = True
+    with pytest.raises(StoreError, match="gone"):
+        await host.aclose()
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
 
 
 async def test_snapshots_are_kept_as_often_as_was_said() -> None:

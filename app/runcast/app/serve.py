@@ -29,9 +29,11 @@ class Server(uvicorn.Server):
         self._grace = grace
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close the cast, then the connections."""
-        await self._cast.aclose(grace=self._grace)
-        await super().shutdown(sockets)
+        """Close the cast, then the connections, also when the store takes nothing more."""
+        try:
+            await self._cast.aclose(grace=self._grace)
+        finally:
+            await super().shutdown(sockets)
 
 
 def listen(host: str, port: int) -> socket.socket:
