@@ -7,15 +7,19 @@ bound and goes on; beyond the bound it is cut short, its thread is free, and it 
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import httpx
+import psycopg
+import pytest
 
 from runcast.app import Cast
 from runcast.app.auth import Door
 from runcast.app.outlets import own_hub
-from runcast.slim import RunLog
+from runcast.slim import RunLog, StoreError
 from runcast.slim.stores.postgres import PostgresDatabase
+from runcast.slim.stores.records import Key
 from runcast.slim.stores.sql import SqlStore
 from tests.reliability.counting import Counter
 from tests.reliability.engines import Postgres
@@ -23,6 +27,8 @@ from tests.reliability.ledger import Ledger
 from tests.reliability.network import Network, misbehave, port_of
 from tests.reliability.scenes import begin, hosting, over, settle, watching
 from tests.servers import own_schema
+
+LOCK = "UPDATE runcast_threads SET updated_at = updated_at RETURNING id"
 
 
 async def test_postgres_crashes_and_comes_back_during_runs(
@@ -108,3 +114,29 @@ async def test_a_line_to_postgres_that_swallows(
                 for thread in ledger.threads:
                     await over(log, thread)
             await settle(ledger, log, tmp_path / "effects")
+
+
+async def test_a_transaction_whose_client_vanished_holds_its_thread_no_longer_than_an_answer_may_take(
+    postgres_server: str,
+) -> None:
+    """Its server hears nothing of it: without a bound of its own, the lock would outlive every attempt."""
+    url = own_schema(postgres_server)
+    async with Network(port_of(url)) as line:
+        database = PostgresDatabase(url.replace(f":{port_of(url)}", f":{line.port}"), timeout_ms=300)
+        store = SqlStore(database)
+        key = Key("", "t")
+        await store.acquire(key, owner="w", now=0, until=1, epoch="e")
+        async with AsyncExitStack() as vanishing:
+            transaction = await vanishing.enter_async_context(database.transaction())
+            await transaction.rows(LOCK)
+            line.swallowing = True
+            with pytest.raises(psycopg.OperationalError):
+                await transaction.rows(LOCK)
+        line.swallow_no_more()
+        taken = None
+        async with asyncio.timeout(20):
+            while taken is None:
+                with suppress(StoreError):
+                    taken = await store.acquire(key, owner="w", now=2, until=3, epoch="e")
+        assert taken.token == 2
+        await store.close()

@@ -10,7 +10,9 @@ import pytest
 from runcast.slim.errors import StoreError
 from runcast.slim.stores import open_store
 from runcast.slim.stores.contract_tools import THREAD, batch, seqs, take, write_run
+from runcast.slim.stores.postgres import PostgresDatabase
 from runcast.slim.stores.records import Key, NewRun
+from runcast.slim.stores.sql import SqlStore
 from tests.servers import own_schema
 
 pytestmark = pytest.mark.server
@@ -98,6 +100,30 @@ async def test_an_id_that_no_column_can_hold_is_a_typed_error(url: str):
         await take(store, Key("acme", "nul \0"))
     await take(store)
     await store.close()
+
+
+async def test_nobody_waits_for_a_lock_longer_than_for_a_connection(url: str):
+    store = SqlStore(PostgresDatabase(url, timeout_ms=300))
+    lease = await take(store)
+    async with await psycopg.AsyncConnection.connect(url) as other:
+        await other.execute("UPDATE runcast_threads SET updated_at = updated_at")
+        with pytest.raises(StoreError, match="another session holds this thread's lock"):
+            await store.append(batch(lease, 1, run=NewRun("r", None, "continue")))
+    await store.append(batch(lease, 1, run=NewRun("r", None, "continue")))
+    assert seqs(await store.events(THREAD, after=0)) == [1]
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "lock", "idle"),
+    [("", "10s", "30s"), ("-clock_timeout%3D4s%20", "4s", "30s")],
+    ids=["nothing", "one of them"],
+)
+async def test_sessions_end_by_themselves_unless_the_url_says_when(url: str, said: str, lock: str, idle: str):
+    database = PostgresDatabase(url.replace("-csearch_path", f"{said}-csearch_path"))
+    asked = "SELECT current_setting('lock_timeout'), current_setting('idle_in_transaction_session_timeout')"
+    assert [tuple(row) for row in await database.rows(asked)] == [(lock, idle)]
+    await database.close()
 
 
 async def test_two_stores_write_different_threads_at_once(url: str):

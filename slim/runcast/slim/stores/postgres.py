@@ -4,7 +4,9 @@ Knows psycopg 3, its pool, advisory locks and LISTEN/NOTIFY; does not know what 
 on the thread: the first statement of every transaction updates it. Every append notifies, inside its transaction, so
 that nobody wakes before it can be read; one connection a store listens for all threads, and rings for all of them
 when it had to connect anew, since it cannot know what it missed. A line whose other end has vanished says nothing by
-itself: what gets no answer for a while is hung up, and the listening connection is asked now and then.
+itself: what gets no answer for a while is hung up, and the listening connection is asked now and then. PostgreSQL
+hears nothing of that either, and would keep the locks of a transaction whose client has vanished: every session is
+told to end by itself when it waits too long inside one, and to wait for no lock longer than anybody wants it.
 
 Behind a pooler that hands out connections by transaction, LISTEN needs a direct address.
 """
@@ -40,6 +42,11 @@ META = """
 SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relname = 'runcast_meta' AND n.nspname = ANY (current_schemas(false))
 """
+# What the server's administrator, the role or the URL has set already stays as it is.
+BOUNDS = """
+SELECT set_config(name, CASE name WHEN 'lock_timeout' THEN %s ELSE %s END, false) FROM pg_settings
+WHERE name IN ('lock_timeout', 'idle_in_transaction_session_timeout') AND setting = '0'
+"""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # between attempts to listen again
 SILENCE = 3  # times the wait for a connection: how long an answer may take before the line counts as dead
 
@@ -73,12 +80,12 @@ class PostgresDatabase:
                 return self._pool
             pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]] = AsyncConnectionPool(
                 self._url, min_size=1, max_size=self._size, timeout=self._timeout, open=False, name="runcast",
-                kwargs=self._options(),
+                kwargs=self._options(), configure=self._bound,
             )  # fmt: skip
             try:
                 with _ours():
                     await pool.open(wait=True, timeout=self._timeout)
-                    await _migrate(pool)
+                    await _migrate(pool, self._silence)
             except BaseException:
                 await pool.close()
                 raise
@@ -89,6 +96,12 @@ class PostgresDatabase:
         """What every connection is opened with."""
         given = conninfo_to_dict(self._url).get("connect_timeout")
         return {"autocommit": True, "connect_timeout": given or max(2, round(self._timeout))}
+
+    async def _bound(self, connection: psycopg.AsyncConnection[Row]) -> None:
+        """Have the server give up by itself where we would."""
+        bounds = [f"{seconds * 1000:.0f}" for seconds in (self._timeout, self._silence)]
+        async with _answering(connection, self._silence):
+            await connection.execute(BOUNDS.encode(), bounds)
 
     async def close(self) -> None:
         """Disconnect."""
@@ -196,10 +209,13 @@ class PostgresTransaction:
         await self._connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, name))
 
 
-async def _migrate(pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]]) -> None:
+async def _migrate(pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]], seconds: float) -> None:
     async with pool.connection() as connection, connection.transaction():
-        if await _version(connection) == schema.VERSION:
-            return
+        async with _answering(connection, seconds):
+            if await _version(connection) == schema.VERSION:
+                return
+            await connection.execute("SET LOCAL lock_timeout = 0")
+        # Another one's migration may take its time.
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
         for statement in schema.upgrade(await _version(connection), "postgres"):
             await connection.execute(statement.encode())
@@ -252,6 +268,10 @@ def _ours() -> Generator[None]:
         ) from error
     except psycopg.errors.DiskFull as error:
         raise StoreError("PostgreSQL's disk is full: free some space or prune, then go on") from error
+    except psycopg.errors.LockNotAvailable as error:
+        raise StoreError(
+            "another session holds this thread's lock in PostgreSQL: try again; one whose client vanished is ended soon"
+        ) from error
     except psycopg.OperationalError as error:
         raise StoreError(f"the connection to PostgreSQL failed: {error}".strip()) from error
     except psycopg.Error as error:
