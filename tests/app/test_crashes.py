@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -22,10 +23,11 @@ from runcast.app.agents import as_adapter, cautions
 from runcast.app.demo import script
 from runcast.app.demo.graph import build
 from runcast.app.demo.headless import said
-from runcast.slim import MemoryStore, RunLog, StoreError, verify
+from runcast.slim import AgentState, MemoryStore, RunLog, StoreError, open_store, verify
 from runcast.slim.stores.records import Batch
 from tests.app.agents import Gated, parrot
 from tests.app.serving import run_input, sent, serving
+from tests.reliability.counting import words
 
 NODES = ["plan", "gather", "tools", "check", "write"]
 
@@ -219,6 +221,47 @@ async def test_a_server_whose_store_is_gone_closes_its_port_all_the_same() -> No
         await host.aclose()
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
+
+
+class Listening:
+    """An agent that says nothing, and keeps what it was told."""
+
+    __name__ = "counter"
+    settles = True  # it is told what was half said, too
+    heard = ""
+
+    async def __call__(self, input: RunAgentInput) -> AsyncIterator[Event]:
+        self.heard = "".join(str(each.content) for each in input.messages if each.role == "assistant")
+        for event in ():
+            yield event
+
+
+async def test_an_owner_that_only_slept_adds_nothing_to_what_another_goes_on_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, gated, listening = f"sqlite:///{tmp_path}/runs.db", Gated(30), Listening()
+    behind = RunLog(open_store(url), clock=lambda: time.time_ns() // 1_000_000 - 3_600_000, flush_ms=1)
+    async with Cast(behind, agents=[EventFunction(gated, name="counter")]) as asleep:
+        run = await asleep.say("t1", "count")
+        gated.open(3)
+        async with Cast.open(url, agents=[listening]) as cast:
+            async with asyncio.timeout(10):
+                while len(await cast.log.entries("t1")) < 5:  # noqa: ASYNC110  a store has no event
+                    await asyncio.sleep(0.01)
+            read = cast.threads.state
+
+            async def and_it_wakes(thread_id: str, run_id: str | None = None) -> AgentState | None:
+                state = await read(thread_id, run_id)
+                gated.open(2)
+                await asyncio.sleep(0.2)  # long enough to be written, if it may be
+                return state
+
+            monkeypatch.setattr(cast.threads, "state", and_it_wakes)
+            await (await cast.resume("t1")).result()
+            entries = await cast.log.entries("t1")
+            assert listening.heard == words(entries) == "0 1 2 "
+            gated.open()
+            assert (await run.result()).code == "conflict"
 
 
 async def test_snapshots_are_kept_as_often_as_was_said() -> None:

@@ -123,7 +123,7 @@ async def test_every_control_has_a_name_that_is_read_aloud(host: Served, browser
     tab = await at_ease(host, browser)
     await tab.until("document.querySelector('.question') !== null")
     await tab.until("document.querySelectorAll('.branch').length === 2")
-    await said(tab, "ask me")
+    await said(tab, "hello you", "ask me")
     await tab.js("for (const each of document.querySelectorAll('details')) each.open = true")
     found = (await tab.call("Accessibility.getFullAXTree"))["nodes"]
     nodes = [

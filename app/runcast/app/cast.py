@@ -283,7 +283,6 @@ class Cast:
     async def branch(self, thread_id: str, from_run: str, input: RunAgentInput, *, agent: Any = None) -> Run:
         """Start a run behind an earlier one, as if nothing had come after it."""
         adapter = agent if agent is not None else await self._agent_of(thread_id)
-        await self.threads.known(thread_id, from_run)
         state = await self.threads.stands(thread_id, from_run)
         return await self.launch(adapter, input, edge="branch", parent=from_run, state=state)
 

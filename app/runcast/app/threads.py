@@ -1,6 +1,6 @@
 """What the log tells of a thread, as the app asks for it: its state, its runs, its size, a tool's whole result.
 
-Reads only. Knows the log and snapshots; does not know which runs are active here.
+Only reads, but for the end of a run that has lost its owner. Knows the log and snapshots; does not know which runs are active here.
 """
 
 from __future__ import annotations
@@ -49,7 +49,13 @@ class Threads:
         )
 
     async def stands(self, thread_id: str, run_id: str) -> AgentState:
-        """As `state`; a run that is not there is told."""
+        """The thread as a run left it, to go on from there; a run that is not there is told.
+
+        One that has lost its owner is closed first: an owner that only slept could still add to what is read here.
+        """
+        run = await self.known(thread_id, run_id)
+        if run.status == "truncated":
+            await self._log.reclaim(thread_id)
         state = await self.state(thread_id, run_id)
         if state is None:
             raise NotFound(f"there is no run {run_id!r} in thread {thread_id!r}")
