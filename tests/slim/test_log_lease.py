@@ -12,7 +12,7 @@ from runcast.slim.errors import Conflict
 from runcast.slim.fold import fold
 from runcast.slim.log import RunLog
 from runcast.slim.stores import MemoryStore, open_store
-from runcast.slim.stores.records import Batch, Key, StoredRun
+from runcast.slim.stores.records import Batch, Key, Lease, StoredRun
 from tests.slim.logs import THREAD, Clock, contents, finished, make_log, seqs, started, text, turn
 
 
@@ -305,3 +305,21 @@ async def test_a_run_of_which_nothing_was_said_never_was():
         assert [run.run_id for run in await log.runs(THREAD)] == ["r1"]
         store.go_on.set()
         await log.append_many(THREAD, turn("r2", "yes", *history))
+
+
+class SlowToLend(MemoryStore):
+    """A store that takes its time to give a lease."""
+
+    async def acquire(self, key: Key, *, owner: str, now: int, until: int, epoch: str) -> Lease:
+        await asyncio.sleep(0.05)
+        return await super().acquire(key, owner=owner, now=now, until=until, epoch=epoch)
+
+
+async def test_a_run_that_begins_is_not_taken_for_one_that_lost_its_owner():
+    """Two in one process want the thread at once: to begin a run, and to close what was there before."""
+    async with RunLog(SlowToLend(), derive="manual") as log:
+        beginning = asyncio.ensure_future(log.append(THREAD, started("r1")))
+        await asyncio.sleep(0.01)
+        assert await log.reclaim(THREAD) == []
+        await beginning
+        assert [(run.run_id, run.status) for run in await log.runs(THREAD)] == [("r1", "in_progress")]

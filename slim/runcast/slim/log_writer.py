@@ -121,7 +121,8 @@ class Writer:
     async def reclaim(self) -> tuple[str, ...]:
         """Take the lease and give it back, so that a run that lost its owner is marked truncated; answers which."""
         async with self._turn:
-            await self.out.flush()
+            if self.out.lease is not None:
+                return ()  # since it was asked for, a run of our own has begun
             lease = await self.out.acquire()
             await self.out.release()
             return lease.cut

@@ -22,6 +22,10 @@ from runcast.slim import fold
 
 THREAD, CONTROL = "night-train", "undisturbed"
 PATIENCE = 90.0
+UNDER_WAY = (
+    "in_progress",
+    "truncated",
+)  # what was cut short stays so until somebody has begun to go on from it
 
 
 class DemoFailed(Exception):
@@ -73,7 +77,7 @@ async def _kill(desk: Desk, chance: random.Random, figures: Figures) -> None:
     figures.killed_at = await _head(desk, THREAD)
     since = time.monotonic()
     await desk.recover_runs()
-    while await _head(desk, THREAD) <= figures.killed_at and await status(desk, THREAD) == "in_progress":  # noqa: ASYNC110
+    while await _head(desk, THREAD) <= figures.killed_at and await status(desk, THREAD) in UNDER_WAY:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     figures.back_after = time.monotonic() - since
 
