@@ -1,6 +1,7 @@
 """What the log tells of a thread, as the app asks for it: its state, its runs, its size, a tool's whole result.
 
-Only reads, but for the end of a run that has lost its owner. Knows the log and snapshots; does not know which runs are active here.
+Only reads, but for the end of a run that has lost its owner. Knows the log and snapshots; does not know which runs are
+active here.
 """
 
 from __future__ import annotations

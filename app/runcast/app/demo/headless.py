@@ -22,10 +22,7 @@ from runcast.slim import fold
 
 THREAD, CONTROL = "night-train", "undisturbed"
 PATIENCE = 90.0
-UNDER_WAY = (
-    "in_progress",
-    "truncated",
-)  # what was cut short stays so until somebody has begun to go on from it
+UNDER_WAY = {"in_progress", "truncated"}  # cut short, until somebody has begun to go on from there
 
 
 class DemoFailed(Exception):
