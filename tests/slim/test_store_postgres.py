@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import psycopg
 import pytest
+from psycopg_pool import AsyncConnectionPool
 
 from runcast.slim.errors import StoreError
 from runcast.slim.stores import open_store
@@ -100,6 +102,40 @@ async def test_an_id_that_no_column_can_hold_is_a_typed_error(url: str):
         await take(store, Key("acme", "nul \0"))
     await take(store)
     await store.close()
+
+
+@pytest.mark.parametrize("early", range(4))
+@pytest.mark.parametrize("late", range(4))
+async def test_a_reader_that_is_cancelled_takes_no_connection_with_it(
+    url: str, monkeypatch: pytest.MonkeyPatch, early: int, late: int
+):
+    """Also while it gives its connection back, and somebody begins to wait for that very one."""
+    giving_back = AsyncConnectionPool.putconn
+    database = PostgresDatabase(url, pool_size=1, timeout_ms=2_000)
+    await database.open()
+
+    async def turns(count: int) -> None:
+        for _ in range(count):
+            await asyncio.sleep(0)
+
+    async def cancel() -> None:
+        await turns(late)
+        reader.cancel()
+
+    async def give_back(pool: Any, connection: Any) -> None:
+        monkeypatch.undo()
+        tasks.append(asyncio.create_task(database.rows("SELECT 2")))
+        await turns(early)
+        tasks.append(asyncio.create_task(cancel()))
+        await giving_back(pool, connection)
+
+    tasks: list[asyncio.Task[Any]] = []
+    monkeypatch.setattr(AsyncConnectionPool, "putconn", give_back)
+    reader = asyncio.create_task(database.rows("SELECT 1"))
+    await asyncio.wait([reader])
+    assert await tasks[0] == [(2,)]
+    await tasks[1]
+    await database.close()
 
 
 async def test_nobody_waits_for_a_lock_longer_than_for_a_connection(url: str):

@@ -20,7 +20,7 @@ import socket
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 try:
     import psycopg
@@ -34,6 +34,7 @@ from runcast.slim.stores import schema
 from runcast.slim.stores.bells import Bell, Bells
 from runcast.slim.stores.sql import Row, SqlStore
 
+Pool: TypeAlias = AsyncConnectionPool[psycopg.AsyncConnection[Row]]
 LOG = logging.getLogger(__name__)
 CHANNEL = "runcast"
 MIGRATION_LOCK = 7_823_401_966_142  # any number, the same for all: two migrations never run at once
@@ -66,7 +67,8 @@ class PostgresDatabase:
         self._silence = SILENCE * self._timeout
         self._bells = Bells()
         self._opening = asyncio.Lock()
-        self._pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]] | None = None
+        self._pool: Pool | None = None
+        self._returns: set[asyncio.Future[None]] = set()  # connections on their way back to the pool
         self._listening: asyncio.Task[None] | None = None
         self._heard = asyncio.Event()  # set while the listening connection stands
 
@@ -74,11 +76,11 @@ class PostgresDatabase:
         """Connect and migrate."""
         await self._open()
 
-    async def _open(self) -> AsyncConnectionPool[psycopg.AsyncConnection[Row]]:
+    async def _open(self) -> Pool:
         async with self._opening:
             if self._pool is not None:
                 return self._pool
-            pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]] = AsyncConnectionPool(
+            pool: Pool = AsyncConnectionPool(
                 self._url, min_size=1, max_size=self._size, timeout=self._timeout, open=False, name="runcast",
                 kwargs=self._options(), configure=self._bound,
             )  # fmt: skip
@@ -111,6 +113,8 @@ class PostgresDatabase:
                 listening.cancel()
                 await asyncio.wait([listening])
             pool, self._pool = self._pool, None
+            if self._returns:
+                await asyncio.wait(self._returns)
             if pool is not None:
                 await pool.close()
 
@@ -119,7 +123,7 @@ class PostgresDatabase:
         pool = self._pool or await self._open()
         with _ours():
             for attempt in range(self._size + 1):
-                async with pool.connection() as connection, _answering(connection, self._silence):
+                async with self._lent(pool) as connection, _answering(connection, self._silence):
                     try:
                         return await _rows(connection, sql, args)
                     except psycopg.OperationalError:
@@ -133,7 +137,7 @@ class PostgresDatabase:
         pool = self._pool or await self._open()
         with _ours():
             async with (
-                pool.connection() as connection,
+                self._lent(pool) as connection,
                 _answering(connection, self._silence),
                 connection.transaction(),
             ):
@@ -141,6 +145,20 @@ class PostgresDatabase:
                 yield transaction
         for name in transaction.names:  # sooner than the notification comes round
             self._bells.ring(name)
+
+    @asynccontextmanager
+    async def _lent(self, pool: Pool) -> AsyncGenerator[psycopg.AsyncConnection[Row]]:
+        """A connection of the pool, given back undisturbed: one whose return is cancelled would be lost to the pool,
+        and whoever waits for it would wait for nothing."""
+        connection = await pool.getconn()
+        try:
+            async with connection:
+                yield connection
+        finally:
+            back = asyncio.ensure_future(pool.putconn(connection))
+            self._returns.add(back)
+            back.add_done_callback(self._returns.discard)
+            await asyncio.shield(back)
 
     async def watch(self, *names: str) -> Bell:
         """A bell that rings under any of these names; does not return before notifications are heard."""
@@ -209,7 +227,7 @@ class PostgresTransaction:
         await self._connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, name))
 
 
-async def _migrate(pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]], seconds: float) -> None:
+async def _migrate(pool: Pool, seconds: float) -> None:
     async with pool.connection() as connection, connection.transaction():
         async with _answering(connection, seconds):
             if await _version(connection) == schema.VERSION:
