@@ -111,7 +111,7 @@ def _redaction(rounds: int) -> list[Row]:
                     lambda runs=runs: _encode(runs, official.encode),
                     lambda runs=runs: _write(runs, redactor),
                 ],
-                4 * rounds,
+                16 * rounds,  # what is shown is a small difference of two times
             )
         )
         added = both - plain
