@@ -1,0 +1,25 @@
+// runcast in a browser: a client that loses nothing, and a reducer from envelopes to what a screen shows.
+//
+//   import { watch } from "/runcast.js";
+//   const stop = watch({ base: "/", thread: "thread-7", onChange: (view) => render(view) });
+export { type Authorizing, authorizer, channelFor } from "./echo.js";
+export { attempt, patched } from "./patch.js";
+export { PatchTooLarge } from "./patch_budget.js";
+export { Reader, type Verdict } from "./reader.js";
+export type {
+  Envelope,
+  HeaderRecord,
+  Interrupt,
+  Item,
+  ItemKind,
+  ItemState,
+  Link,
+  Operation,
+  Run,
+  Status,
+  Usage,
+  View,
+  Watching,
+} from "./types.js";
+export { apply, initial } from "./view.js";
+export { watch } from "./watch.js";

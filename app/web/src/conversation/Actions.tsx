@@ -1,0 +1,76 @@
+// What can be done with a message or a run: copy, link, edit and branch, ask again.
+import type { Item } from "../client/runcast.js";
+import { Copy } from "../parts/Copy.js";
+import { Icon } from "../parts/Icon.js";
+import { useDesk } from "../state/context.js";
+import type { Session } from "../state/session.js";
+
+const str = (value: unknown): string => String(value ?? "");
+
+/** The page's address with one row named in it. */
+const linkTo = (key: string): string => `${location.href.split("#")[0]}#${encodeURIComponent(key)}`;
+
+export function UserActions({ session, item }: { session: Session; item: Item }) {
+  const desk = useDesk();
+  const parent = session.parentOf(str(item.run));
+  const text = str(item["text"]);
+  // In front of a first message there is nothing to branch off from: it is asked anew in a thread of its own.
+  const edit = (): void => void (parent === null ? desk.show(null, text) : session.branch(parent, text));
+  const label = parent === null ? "Edit in a new thread" : "Edit and branch";
+  return (
+    <div class="actions">
+      <Copy text={() => text} label="Copy message" />
+      <Copy text={() => linkTo(item.key)} label="Copy link to message" icon="link" />
+      {desk.agents.value.length > 0 && session.runs.value.length > 0 && (
+        <button type="button" class="icon" onClick={edit} aria-label={label} title={label}>
+          <Icon name="edit" />
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function AgentActions({ session, item }: { session: Session; item: Item }) {
+  const desk = useDesk();
+  const run = str(item.run);
+  const asked = session.askedOf(run);
+  const parent = session.parentOf(run);
+  const again = (): void => {
+    const text = str(asked?.["text"]);
+    if (parent !== null) void session.say(text, desk.chosenAgent, parent);
+    else void desk.show(null).say(text, desk.chosenAgent);
+  };
+  const label = parent === null ? "Ask again in a new thread" : "Ask again on a branch";
+  return (
+    <div class="actions">
+      <Copy text={() => str(item["text"])} label="Copy answer" />
+      <Copy text={() => linkTo(item.key)} label="Copy link to answer" icon="link" />
+      {asked && session.runs.value.length > 0 && desk.agents.value.length > 0 && (
+        <button type="button" class="icon" onClick={again} aria-label={label} title={label}>
+          <Icon name="again" />
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function RunActions({ session, run, itemKey }: { session: Session; run: string; itemKey: string }) {
+  const desk = useDesk();
+  const state = session.runs.value.find((each) => each.run_id === run)?.status;
+  return (
+    <div class="actions">
+      <Copy text={() => linkTo(itemKey)} label="Copy link to run" icon="link" />
+      {state !== undefined && state !== "in_progress" && desk.agents.value.length > 0 && (
+        <button
+          type="button"
+          class="icon"
+          onClick={() => session.branch(run)}
+          aria-label="Branch from the end of this run"
+          title="Branch from the end of this run"
+        >
+          <Icon name="branch" />
+        </button>
+      )}
+    </div>
+  );
+}

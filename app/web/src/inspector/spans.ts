@@ -1,0 +1,90 @@
+// What took how long: rows of a waterfall out of the rows of the conversation.
+import type { Item, Run } from "../client/runcast.js";
+
+export interface Span {
+  key: string; // the row it stands for
+  kind: "run" | "step" | "tool" | "subagent" | "wait";
+  name: string;
+  state: string | null;
+  start: number; // milliseconds since the epoch
+  end: number;
+  depth: number;
+  tokens: number | null;
+}
+
+const DRAWN = new Set(["step", "tool", "subagent"]);
+
+/** The spans in order of their beginning; what is not over yet ends `now`, or died with its process. */
+export function spansOf(
+  items: readonly Item[],
+  runs: Readonly<Record<string, Run>>,
+  now: number,
+  stalled = false,
+): Span[] {
+  const spans: Span[] = [];
+  let before: Run | null = null;
+  const seen = new Set<string>();
+  for (const item of items) {
+    const run = runs[item.run ?? ""];
+    if (item.kind === "run" && run && !seen.has(run.id)) {
+      seen.add(run.id);
+      const start = Date.parse(run.started);
+      if (before?.ended && before.status === "interrupted") {
+        spans.push({
+          key: item.key,
+          kind: "wait",
+          name: "waiting for a person",
+          state: null,
+          start: Date.parse(before.ended),
+          end: Math.max(start, Date.parse(before.ended)),
+          depth: 0,
+          tokens: null,
+        });
+      }
+      spans.push({
+        key: item.key,
+        kind: "run",
+        name: `run ${run.id.slice(0, 8)}`,
+        state: run.status === "in_progress" && stalled ? "cut short" : run.status,
+        start,
+        end: run.ended
+          ? Date.parse(run.ended)
+          : run.status === "in_progress" && !stalled
+            ? now
+            : lastOf(items, run.id, start),
+        depth: 0,
+        tokens: (run.usage ?? run.spent).total || null,
+      });
+      before = run;
+    } else if (DRAWN.has(item.kind)) spans.push(spanOf(item, now));
+  }
+  return spans;
+}
+
+function spanOf(item: Item, now: number): Span {
+  const start = Date.parse(item["started"] as string);
+  const ms = item["ms"] as number | null | undefined;
+  const end = ms != null ? start + ms : item.state === "running" ? now : start;
+  const total = (item["usage"] as { total?: number } | undefined)?.total ?? null;
+  return {
+    key: item.key,
+    kind: item.kind as Span["kind"],
+    name: String(item["name"] ?? item.kind),
+    state: item.state ?? null,
+    start,
+    end: Math.max(start, end),
+    depth: 1 + (item.kind === "tool" ? 1 : 0) + (item.lane == null ? 0 : 1),
+    tokens: total || null,
+  };
+}
+
+/** When a run without an end showed its last sign of life. */
+function lastOf(items: readonly Item[], run: string, start: number): number {
+  return items.reduce(
+    (last, item) =>
+      item.run === run && item["started"]
+        ? Math.max(last, Date.parse(item["started"] as string) + Number(item["ms"] ?? 0))
+        : last,
+    start,
+  );
+}

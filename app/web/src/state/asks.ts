@@ -1,0 +1,46 @@
+// What a person wrote is in no envelope: the log has it, in the event that began the run.
+import type { Item } from "../client/runcast.js";
+import type { AguiEvent, Message } from "../fold/events.js";
+import { plain, worded } from "./words.js";
+
+interface Given {
+  interruptId: string;
+  status: string;
+  payload?: unknown;
+}
+
+/** The user's messages that a run began with, and the answers it was given, as rows. */
+export function asksOf(event: AguiEvent | undefined, run: string): Item[] {
+  if (event?.type !== "RUN_STARTED" || event["runId"] !== run) return [];
+  const input = (event["input"] ?? {}) as { messages?: Message[]; resume?: Given[] };
+  const messages = (input.messages ?? []).filter(({ role }) => role === "user");
+  return [
+    ...messages.map(
+      ({ id, content }) =>
+        ({ kind: "ask", key: `said ${run} ${id}`, run, id, text: plain(content) }) as unknown as Item,
+    ),
+    ...(input.resume ?? []).map(
+      ({ interruptId, status, payload }) =>
+        ({
+          kind: "ask",
+          key: `said ${run} ${interruptId}`,
+          run,
+          answer: true,
+          text: status === "cancelled" ? "(cancelled)" : worded(payload),
+        }) as unknown as Item,
+    ),
+  ];
+}
+
+/** A title for a thread: the first words of its first message. */
+export function titleOf(event: AguiEvent | undefined): string | null {
+  if (event === undefined) return null;
+  const [first] = asksOf(event, event["runId"] as string);
+  return firstWords(first?.["text"]);
+}
+
+/** The first words of a text, as a title; null where there are none. */
+export function firstWords(whole: unknown): string | null {
+  const text = typeof whole === "string" ? (whole.trim().split("\n")[0] ?? "") : "";
+  return text === "" ? null : text.length > 80 ? `${text.slice(0, 79)}…` : text;
+}

@@ -1,0 +1,255 @@
+// One thread under a person's eyes: what it shows, what it asks, and what can be done in it.
+import { batch, computed, signal } from "@preact/signals";
+import { type Interrupt, type Item, type Link, type View, watch } from "../client/runcast.js";
+import { type Answer, type Api, type RunRow, type Size, type Started } from "./api.js";
+import { asksOf } from "./asks.js";
+import { History } from "./history.js";
+import { RequestFailed, steady } from "./steady.js";
+
+const NO_QUESTIONS: Interrupt[] = []; // always the same, so that nothing is drawn again for it
+const LONG = 6000; // events above which only the newest runs are opened at first
+const HEAD_START = 250; // milliseconds that the list of runs is waited for before the thread is read from its beginning
+const PATIENT = 2000; // milliseconds between two looks at a run that may have lost its process
+
+export interface Shown {
+  view: View;
+  link: Link;
+}
+
+/** What stands in the side panel besides the inspector: one long text. */
+export interface Beside {
+  title: string;
+  text: string | null;
+}
+
+export class Session {
+  readonly shown = signal<Shown | null>(null);
+  readonly runs = signal<RunRow[]>([]);
+  readonly size = signal<Size | null>(null);
+  readonly asks = signal<ReadonlyMap<number, Item[]>>(new Map()); // seq of a run's start -> what a person wrote
+  readonly stalled = signal(false); // the newest run's process died, and nothing has resumed it
+  readonly draft = signal("");
+  readonly branchFrom = signal<string | null>(null);
+  readonly trouble = signal<string | null>(null); // the last order that was refused
+  readonly sending = signal(false);
+  readonly beside = signal<Beside | null>(null);
+  readonly moment = signal<number | null>(null); // the seq that is looked at; null: now
+  readonly earlier = signal(0); // runs before the first one that was opened
+  readonly history: History | null;
+  /** Scrolls to a row; set by what draws the rows. */
+  reveal: (key: string) => void = () => {};
+  /** Puts the cursor where messages are written; set by what draws that. */
+  write: () => void = () => {};
+
+  readonly rows = computed<Item[]>(() => this.composed());
+  readonly working = computed(() => this.shown.value?.view.status === "in_progress" && !this.stalled.value);
+  readonly questions = computed<Interrupt[]>(() => {
+    const view = this.shown.value?.view;
+    return view?.status === "interrupted" ? view.interrupts : NO_QUESTIONS;
+  });
+
+  private closed = false;
+  private stop: () => void = () => {};
+  private status = "";
+  private readonly timer: ReturnType<typeof setInterval>;
+
+  constructor(
+    readonly api: Api,
+    readonly thread: string | null,
+    private readonly moved: (thread: string) => void,
+  ) {
+    this.history = thread === null ? null : new History(api, thread);
+    this.timer = setInterval(() => this.shown.value?.view.status === "in_progress" && void this.drawRuns(), PATIENT);
+    if (thread !== null) void this.open(thread);
+  }
+
+  close(): void {
+    this.closed = true;
+    this.stop();
+    clearInterval(this.timer);
+  }
+
+  // --------------------------------------------------------------- reading
+
+  /** A long thread is opened at its newest runs: what came before is one click away. */
+  private async open(thread: string): Promise<void> {
+    const runs = this.api.runs(thread).then(
+      ({ runs }) => runs,
+      () => [],
+    );
+    const soon = await Promise.race([runs, new Promise<null>((done) => setTimeout(done, HEAD_START, null))]);
+    if (this.closed || (soon !== null && this.openTail(thread, soon))) return;
+    this.watchFrom(thread, undefined);
+    if (soon === null) void runs.then((late) => this.closed || this.openTail(thread, late));
+  }
+
+  /** Watch the newest runs alone, where there are too many events to read all of them first. */
+  private openTail(thread: string, runs: RunRow[]): boolean {
+    const total = runs.at(-1)?.last_seq ?? 0;
+    const first = runs.find((run) => total - run.first_seq < LONG) ?? runs.at(-1);
+    if (total <= LONG || first === undefined || first.first_seq <= 1) return false;
+    this.earlier.value = runs.indexOf(first);
+    this.watchFrom(thread, first.first_seq - 1);
+    return true;
+  }
+
+  private watchFrom(thread: string, after: number | undefined): void {
+    this.stop();
+    let current = true;
+    const onChange = (view: View, link: Link): void => {
+      if (current && !this.closed) this.changed(view, link);
+    };
+    const close = watch({
+      base: this.api.base.href,
+      thread,
+      onChange,
+      ...(after === undefined ? {} : { after }),
+      ...(this.api.headers ? { headers: this.api.headers } : {}),
+    });
+    this.stop = () => {
+      current = false;
+      close();
+    };
+  }
+
+  /** Open the thread from its beginning. */
+  showEarlier(): void {
+    if (this.thread === null) return;
+    this.earlier.value = 0;
+    this.watchFrom(this.thread, undefined);
+  }
+
+  private changed(view: View, link: Link): void {
+    batch(() => {
+      this.shown.value = { view, link: { ...link } };
+      const status = `${view.run} ${view.status}`;
+      if (status === this.status) return;
+      this.status = status;
+      this.stalled.value = false;
+      void this.drawRuns();
+      void this.drawAsks();
+    });
+    if (this.history?.wanted) void this.history.refresh();
+  }
+
+  private composed(): Item[] {
+    const items = this.shown.value?.view.items ?? [];
+    const asks = this.asks.value;
+    return this.settled(items).flatMap((item) =>
+      item.kind === "run" ? [item, ...(asks.get(item["seq"] as number) ?? [])] : [item],
+    );
+  }
+
+  /** What a dead process had under way is not under way any more. */
+  private settled(items: Item[]): Item[] {
+    return this.stalled.value
+      ? items.map((item) => (item.state === "running" ? { ...item, state: "cut short" } : item))
+      : items;
+  }
+
+  readonly drawRuns = steady(async () => {
+    if (this.thread === null) return;
+    const { runs, size } = await this.api.runs(this.thread);
+    if (this.closed) return;
+    batch(() => {
+      this.runs.value = runs;
+      this.size.value = size;
+      const newest = runs.at(-1);
+      this.stalled.value = newest?.status === "truncated" && this.shown.value?.view.run === newest.run_id;
+    });
+  });
+
+  private readonly drawAsks = steady(async () => {
+    const thread = this.thread;
+    const starts = (this.shown.value?.view.items ?? []).filter((item) => item.kind === "run").reverse();
+    for (const { seq, run } of starts as unknown as { seq: number; run: string }[]) {
+      if (thread === null || this.asks.value.has(seq)) continue;
+      const { events } = await this.api.events(thread, seq - 1, 1);
+      if (this.closed) return;
+      this.asks.value = new Map([...this.asks.value, [seq, asksOf(events[0]?.event, run)]]);
+    }
+  });
+
+  // ----------------------------------------------------------------- doing
+
+  /** Do something that the server may refuse; whether it was done. */
+  private async order(work: () => Promise<Started | unknown>): Promise<boolean> {
+    this.sending.value = true;
+    this.trouble.value = null;
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      if (!(error instanceof RequestFailed)) throw error;
+      if (!this.closed) this.trouble.value = error.message;
+      return false;
+    } finally {
+      this.sending.value = false;
+    }
+  }
+
+  /** Start a run with a message: behind `branchFrom`, else at the thread's end. */
+  async say(text: string, agent: string | null, from: string | null = this.branchFrom.value): Promise<boolean> {
+    if (this.sending.value) return false;
+    return this.order(async () => {
+      const started = await this.api.say(this.thread, text, agent, from);
+      if (this.closed) return;
+      this.branchFrom.value = null;
+      if (started.thread_id !== this.thread) this.moved(started.thread_id);
+    });
+  }
+
+  answer(answers: Answer[]): Promise<boolean> {
+    const thread = this.thread;
+    return thread === null ? Promise.resolve(false) : this.order(() => this.api.resume(thread, answers));
+  }
+
+  resume(): Promise<boolean> {
+    const thread = this.thread;
+    return thread === null ? Promise.resolve(false) : this.order(() => this.api.resume(thread));
+  }
+
+  /** Write the next message behind a run, or from the thread's end. */
+  branch(run: string | null, text = this.draft.value): void {
+    batch(() => {
+      this.branchFrom.value = run;
+      this.draft.value = text;
+      this.moment.value = null;
+    });
+    this.write();
+  }
+
+  halt(): Promise<boolean> {
+    const run = this.shown.value?.view.run;
+    return run == null ? Promise.resolve(false) : this.order(() => this.api.stop(run));
+  }
+
+  /** The message that a run began with. */
+  askedOf(run: string): Item | undefined {
+    for (const rows of this.asks.value.values()) {
+      const found = rows.find((row) => row.run === run && row["answer"] !== true);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** The run that a run goes on from; null for a first one. */
+  parentOf(run: string): string | null {
+    return this.runs.value.find((each) => each.run_id === run)?.parent ?? null;
+  }
+
+  /** Put a tool's whole result into the side panel. */
+  async showResult(call: string, name: string): Promise<void> {
+    if (this.thread === null) return;
+    this.beside.value = { title: `${name}: result`, text: null };
+    let text: string;
+    try {
+      const { content } = await this.api.result(this.thread, call);
+      text = typeof content === "string" ? content : JSON.stringify(content, null, 2);
+    } catch (error) {
+      text = error instanceof Error ? error.message : String(error);
+    }
+    if (!this.closed && this.beside.value?.title === `${name}: result`)
+      this.beside.value = { title: `${name}: result`, text };
+  }
+}
