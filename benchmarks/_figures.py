@@ -22,7 +22,7 @@ FIELDS = ("benchmark", "name", "ours", "peer", "unit", "ratio", "bar", "ok", "ke
 Row = Mapping[str, Any]
 Kept = Mapping[str, Any]
 
-# What the README shows: a pattern for how a row's name begins, and how the README says it.
+# The rows of docs/figures.md: a pattern for the start of a row's name, and the label shown for it.
 HEADLINES = {
     ("langgraph", "5,000 tokens, events"): "LangGraph, 5,000 tokens, CPU to raw `astream`",
     ("langgraph", "ag-ui-langgraph 0.0.47: 5,000 tokens, events"): "the same by `ag-ui-langgraph`",
@@ -142,7 +142,7 @@ def line(label: str, row: Row) -> str:
 
 
 def headlines(kept: Kept) -> str:
-    """The README's table."""
+    """The table of docs/figures.md."""
     lines = ["| | runcast | beside it | ratio | held to |", "|---|---:|---:|---:|---|"]
     for (benchmark, opening), label in HEADLINES.items():
         lines += [line(label, row) for row in rows_of(kept, benchmark) if re.match(opening, row["name"])][:1]

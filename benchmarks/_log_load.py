@@ -33,7 +33,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from runcast.adapters.langgraph import LangGraphAdapter
-from runcast.slim.wire import AnyEvent
+from runcast.slim.wire.codec import AnyEvent
 
 RESULT = 34_000
 PROSE = (

@@ -64,7 +64,7 @@ async def main(folder: Path, sizes: Sequence[int]) -> dict[str, Any]:
         taken = time.process_time() - began
         if result.status != "completed":
             raise RuntimeError(f"the long run ended as {result.status}: {result.error}")
-        kept = (await cast.log.size("t")).events
+        kept = (await cast.log.archive.size("t")).events
     return {
         "weights": agent.weights,
         "seconds": taken,

@@ -19,10 +19,10 @@ from typing import Any
 from ag_ui.core import Event
 from pydantic import TypeAdapter
 
-from runcast.slim.compact import checkpoint, compact
-from runcast.slim.fold import fold
-from runcast.slim.lineage import RunNode, ancestors
-from runcast.slim.streams import decode_lines, encode_lines
+from runcast.slim.archive.lineage import RunNode, ancestors
+from runcast.slim.compaction.compactor import checkpoint, compact
+from runcast.slim.folding.conversation import fold
+from runcast.slim.wire.streams import decode_lines, encode_lines
 from tests.author import Author
 from tests.e2e.oracle import Oracle, available
 from tests.streams import adversarial, sequential, structured

@@ -19,7 +19,7 @@ from ag_ui.core import Event, RunAgentInput, UserMessage
 
 from benchmarks._langgraph_load import RESULT, STEPS, compared, looking_up, raw, talking, writing
 from runcast.adapters.langgraph import LangGraphAdapter
-from runcast.slim.wire import encode
+from runcast.slim.wire.codec import encode
 
 ROOT = Path(__file__).resolve().parents[1]
 PEER = ("ag-ui-langgraph==0.0.47", "fastapi", "langchain")

@@ -16,11 +16,11 @@ from ag_ui.core import RunStartedEvent, TextMessageContentEvent, TextMessageStar
 from benchmarks._log_load import recorded, turn
 from benchmarks.snapshot import _heavy as heavy
 from benchmarks.snapshot import _told as told
-from runcast.slim.fold import fold
-from runcast.slim.log import RunLog
+from runcast.slim.folding.conversation import fold
+from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import open_store
 from runcast.slim.stores.records import Batch, Key, NewEvent, NewRun
-from runcast.slim.wire import AnyEvent, encode
+from runcast.slim.wire.codec import AnyEvent, encode
 
 Row = dict[str, Any]
 BATCH = 256
@@ -132,7 +132,7 @@ def _weighed(name: str, events: Sequence[AnyEvent]) -> Row:
     async def weigh() -> int:
         async with RunLog(open_store("memory://"), derive="manual", verify="off") as log:
             await log.append_many("t", events)
-            return (await log.compact("t")).segment_bytes
+            return (await log.archive.compact("t")).segment_bytes
 
     kept = asyncio.run(weigh())
     return {
@@ -180,7 +180,7 @@ def _length(home: Path, count: int, rounds: int) -> list[Row]:
                 await log.append_many("t", turn(f"r{n}", 488))
             stored = await _best(lambda: log.restore("t"), 1)
             events = await log.restore("t", compacted=False)
-            await log.compact("t")
+            await log.archive.compact("t")
             ours = await _best(lambda: log.restore("t"), rounds)
             began = time.perf_counter()
             fold(events)

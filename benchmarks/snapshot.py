@@ -26,11 +26,11 @@ from ag_ui.core import (
 )
 from ag_ui.encoder import EventEncoder
 
-from runcast.slim.fold import fold
-from runcast.slim.redact import Redactor
-from runcast.slim.snapshot import SlimSerializer
-from runcast.slim.state import AgentState, StateBuilder
-from runcast.slim.wire import decode, encode
+from runcast.slim.folding.conversation import fold
+from runcast.slim.redaction.redactor import Redactor
+from runcast.slim.snapshots.agent_state import AgentState, StateBuilder
+from runcast.slim.snapshots.serializer import SlimSerializer
+from runcast.slim.wire.codec import decode, encode
 from tests.e2e import oracle as judge
 
 RECORDINGS = Path(__file__).resolve().parents[1] / "tests" / "adapters" / "langgraph" / "recordings"

@@ -19,7 +19,7 @@ from ag_ui.core import (
 from ag_ui.encoder import EventEncoder
 from pydantic_core import PydanticSerializationError
 
-from runcast.slim.verify import Verifier
+from runcast.slim.protocol.verifier import Verifier
 from tests.streams import structured
 
 ROUNDS = 7

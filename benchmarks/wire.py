@@ -12,7 +12,7 @@ from ag_ui.core import Event
 from ag_ui.encoder import EventEncoder
 from pydantic import TypeAdapter
 
-from runcast.slim.wire import decode, encode
+from runcast.slim.wire.codec import decode, encode
 
 RECORDINGS = Path(__file__).resolve().parents[1] / "tests" / "adapters" / "langgraph" / "recordings"
 WORDS = [

@@ -1,6 +1,8 @@
 """An ADK agent with a tool and a confirmation, live as AG-UI events: the run pauses, is answered and goes on.
 
 The model is a script, so that this runs without a network: put `"gemini-flash-latest"` in its place.
+
+Look at: RUN_FINISHED with an interrupt, and the second run that takes up the call with its answer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Your own runner loop, and its runs as AG-UI events beside it: one plugin, nothing else changes.
 
 The model is a script, so that this runs without a network: put `"gemini-flash-latest"` in its place.
+
+Look at: the AG-UI events between the lines of your own loop.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """An ADK agent with a page. The model is a script: put `"gemini-flash-latest"` in its place.
 
-Start it with `uvicorn app_adk:app` and open the page at http://localhost:8000.
+Start it with `uvicorn app_adk:app` and open http://localhost:8000 with the token that it logs.
+
+Look at: two tabs with the same thread, which show the same words at the same time.
 """
 
 from collections.abc import AsyncGenerator
@@ -26,3 +28,7 @@ from runcast.app import Cast  # noqa: E402
 
 cast = Cast.open("sqlite:///runcast.db", agents=[agent])
 app = cast.asgi()
+
+
+if __name__ == "__main__":
+    print("Start it with: uvicorn app_adk:app")

@@ -3,6 +3,8 @@
 Ask it as an AG-UI client at `/agent/`, or open `/agent/` for the page.
 
 Start it with `uvicorn app_fastapi:app`.
+
+Look at: a second user, who gets 403 for the first one's threads.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -44,3 +46,7 @@ def may(user: str | None, thread_id: str) -> bool:
 
 cast = add_agent(api, clerk, "/agent", authorize=may, identify=who)
 app = api
+
+
+if __name__ == "__main__":
+    print("Start it with: uvicorn app_fastapi:app")

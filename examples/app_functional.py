@@ -1,6 +1,8 @@
 """LangGraph's functional API, with a page.
 
-Start it with `uvicorn app_functional:app` and open the page at http://localhost:8000.
+Start it with `uvicorn app_functional:app` and open http://localhost:8000 with the token that it logs.
+
+Look at: the page after a reload, which shows the conversation again.
 """
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -23,3 +25,7 @@ from runcast.app import Cast  # noqa: E402
 
 cast = Cast.open("sqlite:///runcast.db", agents=[workflow])
 app = cast.asgi()
+
+
+if __name__ == "__main__":
+    print("Start it with: uvicorn app_functional:app")

@@ -1,6 +1,8 @@
 """A LangGraph graph with a page: the graph stays as it is, three lines come after it.
 
-Start it with `uvicorn app_langgraph:app` and open the page at http://localhost:8000.
+Start it with `uvicorn app_langgraph:app` and open http://localhost:8000 with the token that it logs.
+
+Look at: the page after a reload, and the same thread in another tab.
 """
 
 from langchain_core.messages import AIMessage
@@ -23,3 +25,7 @@ from runcast.app import Cast  # noqa: E402
 
 cast = Cast.open("sqlite:///runcast.db", agents=[graph])
 app = cast.asgi()
+
+
+if __name__ == "__main__":
+    print("Start it with: uvicorn app_langgraph:app")

@@ -1,6 +1,8 @@
 """A conversation kept in a log: closed, restored after a reload, continued, and branched from an earlier run.
 
 Give it the URL of a store: `python branches.py sqlite:///trip.db`, `memory://`, `postgresql://user@host/name`.
+
+Look at: what run3 sees, which is run1 and nothing of run2.
 """
 
 from __future__ import annotations

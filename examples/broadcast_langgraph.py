@@ -1,6 +1,8 @@
 """A wiretap in one line: your program calls its graph as ever, and whoever watches sees it work.
 
 `MemoryPublisher` stands for where your watchers are: a `Hub`, or `open_publisher("reverb://key:secret@host:8080/1001")`.
+
+Look at: the envelopes at the end, a status before and after each step.
 """
 
 import asyncio

@@ -1,4 +1,7 @@
-"""Callbacks only: the program keeps calling `graph.invoke` itself, and its runs are told all the same."""
+"""Callbacks only: the program keeps calling `graph.invoke` itself, and its runs are told all the same.
+
+Look at: the events, though the program still calls `graph.invoke`.
+"""
 
 from langchain_core.language_models import GenericFakeChatModel
 from langgraph.graph import START, MessagesState, StateGraph

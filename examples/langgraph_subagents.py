@@ -1,4 +1,7 @@
-"""An agent that calls another: what the inner one says is attributed to it (`subagentRunId`)."""
+"""An agent that calls another: what the inner one says is attributed to it (`subagentRunId`).
+
+Look at: the lines of the researcher between those of its boss.
+"""
 
 import asyncio
 

@@ -3,6 +3,8 @@
     REVERB_URL=http://127.0.0.1:8080 python examples/publish_to_reverb.py      your Reverb; settings as in Laravel's .env
 
 Without REVERB_URL it starts a hub of its own, which takes the same requests.
+
+Look at: `stats()`, which counts what was sent, merged and refused.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ import pytest
 from ag_ui.core import Event
 
 from runcast.adapters import translate, translate_sync
-from runcast.slim.verify import verify
-from tests.adapters.test_pump import Words
+from runcast.slim.protocol.verifier import verify
+from tests.adapters.driving.test_pump import Words
 
 
 class Faulty(Words):

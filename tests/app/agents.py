@@ -88,7 +88,7 @@ async def steady(input: RunAgentInput) -> AsyncIterator[Event]:
         yield TextMessageContentEvent(message_id=f"m-{input.run_id}", delta=f"{n} ")
 
 
-steady.settles = True  # type: ignore[attr-defined]  # it goes on where its words end, half said or not
+steady.reconciles_history = True  # type: ignore[attr-defined]  # it goes on where its words end, half said or not
 
 
 class Gated:

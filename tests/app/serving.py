@@ -15,6 +15,7 @@ import httpx
 import uvicorn
 
 from runcast.app import Cast
+from runcast.app.http.openapi import ApiRoute
 from tests.app.agents import asker, parrot, tooled
 
 
@@ -34,10 +35,18 @@ class Served:
     server: uvicorn.Server
 
 
+def anyone(user: Any, thread_id: str) -> bool:
+    """An `authorize` for tests that are about something else."""
+    return True
+
+
 @asynccontextmanager
 async def serving(
-    cast: Cast | None = None, *, app: Any = None, path: str = "", **options: Any
+    cast: Cast | None = None, *, app: Any = None, path: str = "", local: bool = False, **options: Any
 ) -> AsyncIterator[Served]:
+    """Serve a cast, for `anyone` where nothing else is given; a local host's token is among the client's headers."""
+    if not local:
+        options.setdefault("authorize", anyone)
     cast = cast or Cast.open("memory://", agents=[parrot, asker, tooled])
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
@@ -50,7 +59,8 @@ async def serving(
         await asyncio.sleep(0.005)
     url = f"http://127.0.0.1:{port}{path}"
     try:
-        async with httpx.AsyncClient(base_url=url, timeout=20) as http:
+        headers = {"authorization": f"Bearer {cast.access.token}"} if cast.access.local else {}
+        async with httpx.AsyncClient(base_url=url, timeout=20, headers=headers) as http:
             yield Served(url, cast, http, server)
     finally:
         server.should_exit = True
@@ -70,6 +80,11 @@ def run_input(text: str = "hello you", *, thread: str = "t1", run: str = "r1", *
         "forwardedProps": {},
         **more,
     }
+
+
+def segments_of(route: ApiRoute) -> list[str]:
+    """A route's path by its segments."""
+    return [] if route.path == "/" else route.path.strip("/").split("/")
 
 
 @dataclass

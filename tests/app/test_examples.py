@@ -26,7 +26,9 @@ def example(name: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> dict[st
 @pytest.mark.parametrize("name", PLAIN)
 def test_three_lines_are_added(name: str) -> None:
     _, _, added = (ROOT / "examples" / f"{name}.py").read_text().partition("# The three lines.\n")
-    assert len([line for line in added.splitlines() if line.strip()]) == 3
+    lines, _, how = added.partition("\n\n\n")
+    assert len([line for line in lines.splitlines() if line.strip()]) == 3
+    assert f"uvicorn {name}:app" in how  # what `python FILE` prints
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -37,7 +39,8 @@ async def test_the_first_envelope_comes_within_a_second_of_the_first_node(
     clock = asyncio.get_running_loop().time
     async with serving(made["cast"], app=made["app"]) as host:
         address = host.url.replace("http", "ws")
-        async with connect(f"{address}/ws?channel=agent.t1&after=0") as socket:
+        token = made["cast"].access.token
+        async with connect(f"{address}/ws?channel=agent.t1&after=0&token={token}") as socket:
             await socket.recv()
             began = clock()
             started = await host.http.post("/threads/t1/runs", json={"message": "hello"})
@@ -52,6 +55,17 @@ async def test_the_first_envelope_comes_within_a_second_of_the_first_node(
         text = "".join(each["payload"].get("chunk", "") for each in envelopes)
         assert text
         assert (await host.http.get("/threads/t1/snapshot")).json()["messages"][-1]["content"] in text
+
+
+async def test_an_agent_of_an_example_answers_more_than_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = example("app_create_agent", monkeypatch, tmp_path)
+    async with made["cast"] as cast:
+        for n in range(1, 4):
+            assert (await (await cast.say("t1", "And today?")).result()).status == "completed"
+            messages = [each.content for each in (await cast.state("t1")).history]
+            assert messages.count("It is sunny.") == n
 
 
 async def test_the_fastapi_example_keeps_its_users_apart(

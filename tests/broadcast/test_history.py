@@ -116,7 +116,7 @@ async def test_old_places_are_forgotten(log: RunLog) -> None:
 
 async def test_from_inside_a_pruned_run_nothing_is_told_twice(log: RunLog) -> None:
     live, epoch = await filled(log, 1)
-    await log.prune(older_than=timedelta(milliseconds=-1_000))
+    await log.archive.prune(older_than=timedelta(milliseconds=-1_000))
     inside = await LogHistory(log).read("t1", Position(epoch, 3), most=1_000)
     assert (inside.recovered, inside.envelopes) == (False, ())
     whole = await LogHistory(log).read("t1", Position(epoch, 0), most=1_000)

@@ -40,11 +40,11 @@ from runcast.broadcast import (
     Take,
     open_publisher,
 )
-from runcast.broadcast.budget import tightest
-from runcast.slim.truncate import clean
+from runcast.broadcast.envelopes.budget import tightest
+from runcast.slim.values.truncation import clean
 from tests.broadcast.entries import Thread
+from tests.broadcast.publishers.http_stand_in import listening
 from tests.broadcast.test_broadcaster import CHANNEL, Moody, broadcaster, chained
-from tests.broadcast.test_publishers import listening
 from tests.servers import free_port
 
 SAMPLES = {

@@ -24,11 +24,11 @@ from ag_ui.core import (
 )
 
 from runcast.broadcast import Coalescer, Envelope, EnvelopeMapper
-from runcast.broadcast.queue import Outbox
+from runcast.broadcast.envelopes.outgoing import EnvelopeQueue
 from runcast.broadcast.reader import Reader, Take
 from runcast.slim.entry import Entry
 from tests.broadcast.entries import Thread
-from tests.broadcast.test_coalesce import chunk, other
+from tests.broadcast.envelopes.test_rollup import chunk, other
 from tests.conftest import missing
 
 PAGE = Path(__file__).parents[2] / "app/runcast/app/page"
@@ -153,7 +153,7 @@ def log(rng: random.Random) -> list[Entry]:
 def projected(entries: list[Entry], rng: random.Random, *, shed: bool) -> list[Envelope]:
     """What a publisher sends: rolled up at random, and sometimes short of room."""
     mapper, roll, now = EnvelopeMapper(), Coalescer(40), 0
-    box = Outbox(6 if shed else 10_000)
+    box = EnvelopeQueue(6 if shed else 10_000)
     out: list[Envelope] = []
     for entry in entries:
         now += rng.randint(0, 30)

@@ -48,7 +48,16 @@ class Tab:
         await self.call("Page.navigate", url=url)
 
     async def reload(self) -> None:
-        await self.call("Page.reload")
+        """Load the page again, also while it is being loaded."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    await self.call("Page.reload")
+                    return
+                except RuntimeError as error:  # between two documents there is none to load again
+                    if "Not attached" not in str(error):
+                        raise
+                    await asyncio.sleep(0.02)
 
     async def js(self, expression: str) -> Any:
         """The value of an expression; promises are awaited."""
@@ -60,12 +69,13 @@ class Tab:
         return told["result"].get("value")
 
     async def until(self, expression: str, seconds: float = PATIENCE) -> Any:
-        """Wait until an expression is true; an expression that throws is not true yet."""
+        """Wait until an expression is true; an expression that throws is not true yet. An element is true."""
         try:
             async with asyncio.timeout(seconds):
                 while True:
                     found = await self.js(
-                        f"(() => {{ try {{ return {expression} }} catch {{ return null }} }})()"
+                        f"(() => {{ try {{ const it = {expression}; return it instanceof Node || it instanceof Blob || it }} "
+                        "catch { return null } })()"
                     )
                     if found:
                         return found
@@ -83,6 +93,10 @@ class Tab:
         found = f"[...document.querySelectorAll('button')].find((each) => each.textContent.trim() === {json.dumps(text)})"
         await self.until(f"{found} !== undefined")
         await self.js(f"{found}.click()")
+
+    async def press_named(self, name: str, within: str = "body") -> None:
+        """Click the button with this name, as a screen reader has it."""
+        await self.click(f'{within} button[aria-label="{name}"]')
 
     async def type(self, selector: str, text: str) -> None:
         await self.js(f"document.querySelector({json.dumps(selector)}).focus()")

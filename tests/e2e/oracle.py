@@ -50,9 +50,17 @@ class Oracle:
         """`verifyEvents` alone."""
         return self.ask("verify", events=list(events))
 
+    def accepts(self, events: Sequence[Any]) -> Any:
+        """`transformChunks -> verifyEvents`; `passed` counts the events that went in before the first offender."""
+        return self.ask("accepts", events=list(events))
+
     def pipeline(self, events: Sequence[Any]) -> Any:
         """`enforceEvents -> transformChunks -> verifyEvents`, the client's door."""
         return self.ask("pipeline", events=list(events))
+
+    def earlier(self, events: Sequence[Any]) -> Any:
+        """The door of client 0.0.59, which CopilotKit ships."""
+        return self.ask("earlier", events=list(events))
 
     def apply(self, events: Sequence[Any], **start: Any) -> Any:
         """`defaultApplyEvents` alone; `messages=` and `state=` say what the client held before."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from runcast.broadcast import channel_for
-from runcast.broadcast.hub.auth import sign_channel
+from runcast.broadcast.hub.signatures import sign_channel
 from tests.e2e.pusher import Clients
 from tests.e2e.stage import EPOCH, SKINS, Log, Stage, a_hub, envelope, limits, stage
 

@@ -111,37 +111,21 @@ async def test_a_question_is_answered_on_the_page(host: Served, browser: Browser
     assert await tab.js("document.querySelector('.question')") is None
 
 
-async def test_buttons_are_made_from_the_schema(host: Served, browser: Browser) -> None:
-    tab = await browser.tab(at(host))
-    await tab.until("'runcast' in globalThis")
-    made = """(async () => {
-      const { fieldsOf } = await import('./page.js');
-      const labels = (schema) => fieldsOf(schema).choices?.map((each) => [each.label, each.value]) ?? fieldsOf(schema).inputs.length;
-      return JSON.stringify([
-        labels({ type: 'boolean' }), labels({ enum: ['red', 2] }),
-        labels({ type: 'object', properties: { ok: { type: 'boolean' } } }),
-        labels({ type: 'object', properties: { a: { type: 'string' }, b: { type: 'integer' } } }), labels(undefined),
-      ]);
-    })()"""
-    assert await tab.js(made) == (
-        '[[["Yes",true],["No",false]],[["red","red"],["2",2]],[["Yes",{"ok":true}],["No",{"ok":false}]],2,1]'
-    )
-
-
 async def test_a_branch_is_made_on_the_page(host: Served, browser: Browser) -> None:
     for n, text in enumerate(("about Paris", "about London")):
         await post_run(host.http, text=text, run=f"run-{n}")
     tab = await browser.tab(at(host))
+    await tab.click("#tab-runs")
     await tab.until("document.querySelectorAll('.branch').length === 2")
     await tab.click(".branch")
     await tab.type("#ask", "about Tokyo")
-    await tab.press("Run")
+    await tab.click("#send")
     await tab.until("document.querySelectorAll('.branch').length === 3")
     await over(host.cast)
     runs = await host.cast.log.runs("t1")
     assert [(run.edge, run.parent) for run in runs][-1] == ("branch", "run-0")
-    depths = "[...document.querySelectorAll('#runs li')].map((each) => each.style.getPropertyValue('--depth')).join()"
-    assert await tab.until(f"{depths} === '0,1,1'")
+    columns = "[...document.querySelectorAll('#runs li')].map((each) => each.dataset.column).join()"
+    assert await tab.until(f"{columns} === '0,0,1'")  # the branch stands beside what it branched off from
     assert "about Tokyo " in await seen(tab)
 
 
@@ -149,19 +133,18 @@ async def test_stop_is_pressed(host: Served, browser: Browser) -> None:
     gated = await begin(host, 50)
     tab = await browser.tab(at(host))
     await speak(gated, 5)
-    await tab.until("!document.getElementById('stop').hidden")
-    await tab.press("Stop")
+    await tab.click("#stop")
     await tab.until(f"['cancelled', 'failed'].includes(runcast.view.status) && {DRAWN}")
-    assert await tab.js("document.getElementById('stop').hidden")
+    assert await tab.js("document.getElementById('stop')") is None
     assert host.cast.active == []
 
 
 async def test_a_run_is_started_in_a_new_thread(host: Served, browser: Browser) -> None:
     tab = await browser.tab(f"{host.url}/")
-    await tab.until("!document.getElementById('start').hidden")
+    await tab.until("document.getElementById('start') !== null")
     await tab.shot("empty")
     await tab.type("#ask", "hello you")
-    await tab.press("Run")
+    await tab.click("#send")
     assert "hello you " in await seen(tab)
     assert len(await host.cast.log.threads()) == 1
 
@@ -169,9 +152,11 @@ async def test_a_run_is_started_in_a_new_thread(host: Served, browser: Browser) 
 async def test_a_full_result_is_behind_its_summary(host: Served, browser: Browser) -> None:
     await post_run(host.http, "tooled")
     tab = await browser.tab(at(host))
-    await tab.press("full result")
+    await tab.press("Full result")
     assert await tab.until("document.getElementById('full-text').textContent.length") > 0
     await tab.until("document.getElementById('full-text').textContent.length === 35000")
+    await tab.press_named("Close", within="#full")
+    await tab.click("#tab-runs")
     await tab.until("document.getElementById('size').textContent.includes('6')")
 
 
@@ -186,7 +171,7 @@ async def test_a_private_thread_is_refused() -> None:
     }
     async with browsing() as browser, serving(cast, **allowed) as host:
         tab = await browser.tab(at(host, "private"))
-        await tab.until("document.querySelector('#link b').textContent === 'not allowed'")
+        await tab.until("document.querySelector('#link b').textContent === 'Not allowed'")
         assert "secret" not in await tab.js("document.body.innerText")
         assert "not yours" in await tab.js("document.getElementById('empty').textContent")
         assert await tab.js("runcast.view.count") == 0
@@ -216,11 +201,11 @@ async def test_it_can_be_used_by_keys_and_read_aloud(host: Served, browser: Brow
     tab = await browser.tab(at(host))
     await seen(tab)
     await tab.js("document.dispatchEvent(new KeyboardEvent('keydown', { key: 'n' }))")
-    assert await tab.js("document.activeElement.id") == "ask"
+    await tab.until("document.activeElement.id === 'ask'")
     await tab.js(
         "document.activeElement.blur(); document.dispatchEvent(new KeyboardEvent('keydown', { key: '/' }))"
     )
-    assert await tab.js("document.activeElement.id") == "filter"
+    await tab.until("document.activeElement.id === 'filter'")
     await tab.type("#filter", "agent.stream")
     told = "[...document.querySelectorAll('#log b')].map((each) => each.textContent)"
     await tab.until(f"{told}.length > 0 && {told}.every((each) => each === 'stream.chunk')")

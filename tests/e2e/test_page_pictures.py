@@ -14,6 +14,7 @@ import pytest_asyncio
 from runcast.app.demo import script
 from runcast.app.demo.desk import Desk
 from runcast.app.serve import serving
+from tests.app.serving import anyone
 from tests.conftest import missing
 from tests.e2e.browser import MISSING, Browser, browsing, program
 from tests.e2e.test_page import AT_EASE
@@ -36,16 +37,17 @@ async def browser() -> AsyncIterator[Browser]:
 @pytest.mark.parametrize("kind", ["langgraph", "adk"])
 async def test_the_demo_is_shown_whole(kind: str, browser: Browser, tmp_path: Path) -> None:
     desk = Desk(tmp_path, kind, pace=0.005)
-    async with serving(desk, desk.asgi()) as url:
-        await desk.worker.start()
+    async with serving(desk.cast, desk.cast.asgi(authorize=anyone)) as url:
+        await desk.start()
         tab = await browser.tab(f"{url}/?thread=night-train", width=1360, height=860)
-        await desk.say("night-train", script.QUESTION)
+        await desk.ask("night-train")
         await tab.until(f"runcast.view.status === 'interrupted' && {AT_EASE}")
         await tab.until(f"document.querySelector('.said')?.textContent === {script.QUESTION!r}")
+        await tab.click("#tab-runs")
         await tab.until("document.querySelectorAll('#runs li').length === 1")
+        await tab.click("#tab-timeline")
         told = await tab.js(KINDS)
         assert set(told.split(",")) >= {"run", "step", "text", "reasoning", "tool", "interrupt"}
-        await tab.js("scrollTo(0, document.body.scrollHeight)")
         await tab.js(SETTLED)
         for name, width, dark in (("light", 1360, False), ("dark", 1360, True), ("narrow", 390, False)):
             await tab.size(width, 860, dark=dark)
@@ -55,7 +57,7 @@ async def test_the_demo_is_shown_whole(kind: str, browser: Browser, tmp_path: Pa
         await tab.until(f"runcast.view.status === 'completed' && {AT_EASE}")
         await tab.until("[...document.querySelectorAll('.said')].at(-1).textContent === 'Yes'")
         await tab.size(1360, 2400)
-        await tab.js("scrollTo(0, 0)")
         await tab.js(SETTLED)
         await tab.shot(f"done-{kind}")
         assert tab.errors == []
+        await desk.worker.end()

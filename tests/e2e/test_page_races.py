@@ -13,9 +13,9 @@ import pytest_asyncio
 from runcast.app import Cast
 from runcast.broadcast import BroadcastConfig
 from tests.app.agents import Gated, parrot
-from tests.app.serving import Served, post_run, serving
+from tests.app.serving import Served, anyone, post_run, serving
 from tests.conftest import missing
-from tests.e2e.browser import MISSING, Browser, browsing, program
+from tests.e2e.browser import MISSING, Browser, Tab, browsing, program
 from tests.e2e.test_page import AT_EASE
 
 pytestmark = [pytest.mark.server, pytest.mark.asyncio(loop_scope="module")]
@@ -81,7 +81,7 @@ async def browser() -> AsyncIterator[Browser]:
 @pytest_asyncio.fixture(loop_scope="module")
 async def host() -> AsyncIterator[Served]:
     cast = Cast.open("memory://", agents=[parrot], config=BroadcastConfig.debug())
-    line = Line(cast.asgi())
+    line = Line(cast.asgi(authorize=anyone))
     async with serving(cast, app=line) as it:
         it.server.config.app = line
         yield it
@@ -93,11 +93,18 @@ def line_of(host: Served) -> Line:
     return line
 
 
+async def on_runs(browser: Browser, url: str) -> Tab:
+    """The page with its list of runs open."""
+    tab = await browser.tab(url)
+    await tab.click("#tab-runs")
+    return tab
+
+
 async def test_an_older_list_of_runs_never_covers_a_newer_one(host: Served, browser: Browser) -> None:
     line = line_of(host)
     await post_run(host.http, run="run-0")
     late = line.hold("/runs")
-    tab = await browser.tab(f"{host.url}/?thread=t1")
+    tab = await on_runs(browser, f"{host.url}/?thread=t1")
     await line.has(line.made, "/runs")
     await post_run(host.http, run="run-1")
     await tab.until(f"runcast.view.run === 'run-1' && runcast.view.status === 'completed' && {AT_EASE}")
@@ -109,15 +116,16 @@ async def test_an_older_list_of_runs_never_covers_a_newer_one(host: Served, brow
     await tab.until(f"{RUNS} === 2")
     await tab.js(SETTLED)
     assert await tab.js(RUNS) == 2
-    assert await tab.js("[...document.querySelectorAll('#runs small')].map((each) => each.textContent).join()") == (
-        "completed,completed"
-    )  # fmt: skip
+    assert (
+        await tab.js("[...document.querySelectorAll('#runs .state')].map((each) => each.textContent).join()")
+        == "Done,Done"
+    )
 
 
 async def test_what_was_not_answered_is_asked_for_again(host: Served, browser: Browser) -> None:
     await post_run(host.http)
     line_of(host).broken.update({"/runs": 4, "/threads": 2, "/agents": 2, "/envelopes": 1})
-    tab = await browser.tab(f"{host.url}/?thread=t1")
+    tab = await on_runs(browser, f"{host.url}/?thread=t1")
     await tab.until(f"runcast.view.status === 'completed' && {AT_EASE}")
     await tab.until(f"{RUNS} === 1")
     await tab.until("document.querySelectorAll('#threads li').length === 1")
@@ -128,7 +136,7 @@ async def test_what_was_not_answered_is_asked_for_again(host: Served, browser: B
 async def test_agents_that_come_late_can_be_branched_to(host: Served, browser: Browser) -> None:
     await post_run(host.http)
     late = line_of(host).hold("/agents")
-    tab = await browser.tab(f"{host.url}/?thread=t1")
+    tab = await on_runs(browser, f"{host.url}/?thread=t1")
     await tab.until(f"{RUNS} === 1")
     assert await tab.js("document.querySelectorAll('.branch').length") == 0
     late.set()
@@ -143,7 +151,7 @@ async def test_another_thread_is_looked_at_before_the_first_has_answered(
         await post_run(host.http, run=f"run-b{n}", thread="b", text="of b")
     line = line_of(host)
     late = [line.hold("/runs"), line.hold("/envelopes")]
-    tab = await browser.tab(f"{host.url}/?thread=a")
+    tab = await on_runs(browser, f"{host.url}/?thread=a")
     await line.has(line.made, "/runs")
     await line.has(line.made, "/envelopes")
     await tab.click("#threads [title=b]")
@@ -176,7 +184,7 @@ async def test_what_ends_between_the_first_reading_and_the_line_is_not_missed(
     await tab.until("globalThis.joined === true")
     late.set()
     await tab.until(f"runcast.view.status === 'completed' && {AT_EASE}")
-    assert "0 1 2 " in await tab.js("document.querySelector('main').innerText")
+    assert "0 1 2" in await tab.js("document.querySelector('main').innerText")
 
 
 # A WebSocket that connects when it is told to.

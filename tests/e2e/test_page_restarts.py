@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from runcast.app import Cast
-from runcast.app.demo import script
+from runcast.app import AccessPolicy, Cast
 from runcast.app.demo.desk import Desk
-from runcast.app.demo.headless import history, said
-from runcast.app.demo.watch import told
+from runcast.app.demo.headless import history, spoken
+from runcast.app.demo.watch import in_order
 from runcast.app.serve import serving
 from runcast.broadcast import BroadcastConfig
 from tests.app.agents import Gated
@@ -38,26 +37,30 @@ async def browser() -> AsyncIterator[Browser]:
 
 async def test_the_worker_is_killed_and_the_page_goes_on(browser: Browser, tmp_path: Path) -> None:
     desk = Desk(tmp_path, pace=0.01)
-    async with serving(desk, desk.asgi()) as url:
-        await desk.worker.start()
-        tab = await browser.tab(f"{url}/?thread=night")
-        await desk.say("night", script.QUESTION)
+    async with serving(desk.cast, desk.cast.asgi()) as url:
+        await desk.start()
+        tab = await browser.tab(f"{desk.cast.access.first_url(url)}&thread=night")
+        assert await tab.js("location.search") == "?thread=night"  # the token is in a cookie now
+        await desk.ask("night")
         await tab.until("runcast.view.items.some((each) => each.kind === 'tool')")
         await tab.shot("live")
         await desk.worker.kill()
-        await tab.until("!document.getElementById('resume').hidden")  # the log knows when the lease is over
-        assert await tab.js("document.getElementById('status').textContent") == "cut short"
+        await tab.until("document.getElementById('resume') !== null")  # the log knows when the lease is over
+        assert await tab.js("document.getElementById('status').textContent") == "Cut short"
+        await tab.size(1360, 900)
+        await tab.shot("killed")
         await desk.worker.start()
         await tab.press("Resume")
         await tab.until("runcast.view.status === 'interrupted'", 30)
+        await tab.click("#tab-runs")
         await tab.until(f"document.querySelectorAll('#runs .branch').length === 2 && {AT_EASE}")
+        await tab.click("#tab-timeline")
         await tab.size(1360, 900)
-        await tab.js("scrollTo(0, document.body.scrollHeight)")
         await tab.js(SETTLED)
         await tab.shot("page")  # the README's: `make picture`
         await tab.press("Yes")
         await tab.until(f"runcast.view.status === 'completed' && {AT_EASE}")
-        late = await browser.tab(f"{url}/?thread=night")
+        late = await browser.tab(f"{desk.cast.access.first_url(url)}&thread=night")
         await late.until(f"runcast.view.status === 'completed' && {AT_EASE}")
         assert await tab.js(SEEN) == await late.js(SEEN)
         assert tab.errors == late.errors == []
@@ -65,10 +68,11 @@ async def test_the_worker_is_killed_and_the_page_goes_on(browser: Browser, tmp_p
         shown = await tab.js(
             "runcast.view.items.filter((each) => each.kind === 'text' && !each.superseded).map((each) => each.text)"
         )
-        spoken = [text for role, text in await said(desk, "night") if role == "assistant" and text != "None"]
-        assert shown == spoken
-        assert len(told(await history(desk, "night"))) > 20
+        thread = await spoken(desk.cast, "night")
+        assert shown == [text for role, text in thread if role == "assistant" and text != "None"]
+        assert len(in_order(await history(desk.cast, "night"))) > 20
         assert await tab.js("runcast.view.items.filter((each) => each.state === 'cut short').length") > 0
+        await desk.worker.end()
 
 
 async def test_the_host_restarts_and_the_page_is_back(browser: Browser, tmp_path: Path) -> None:
@@ -76,22 +80,23 @@ async def test_the_host_restarts_and_the_page_is_back(browser: Browser, tmp_path
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     gated = Gated(30)
-    first = Cast.open(url, agents=[gated], config=BroadcastConfig.debug())
+    access = AccessPolicy(token="the-same-for-both-hosts")
+    first = Cast.open(url, agents=[gated], config=BroadcastConfig.debug(), access=access)
     async with serving(first, first.asgi(), port=port) as address:
-        tab = await browser.tab(f"{address}/?thread=t1")
+        tab = await browser.tab(f"{access.first_url(address)}&thread=t1")
         await first.say("t1", "count")
         gated.open(10)
         await tab.until("runcast.view.items.some((each) => each.text?.includes('9 '))")
     await tab.until("runcast.link.state === 'connecting'")
     gated.open()
-    second = Cast.open(url, agents=[gated], config=BroadcastConfig.debug())
+    second = Cast.open(url, agents=[gated], config=BroadcastConfig.debug(), access=access)
     async with serving(second, second.asgi(), port=port):
         await tab.until(AT_EASE)
         await asyncio.sleep(0)
         run = await second.say("t1", "again")
         await run.result()
         await tab.until(f"runcast.view.status === 'completed' && {AT_EASE}")
-        late = await browser.tab(f"{address}/?thread=t1")
+        late = await browser.tab(f"{access.first_url(address)}&thread=t1")
         await late.until(f"runcast.view.status === 'completed' && {AT_EASE}")
         assert await tab.js(SEEN) == await late.js(SEEN)
         assert await tab.js("runcast.view.missed") == 0

@@ -51,9 +51,9 @@ async def said(tab: Tab, *texts: str) -> None:
 
 async def test_what_a_person_said_is_shown_wherever_it_was_said(host: Served, browser: Browser) -> None:
     writer = await browser.tab(f"{host.url}/")
-    await writer.until("!document.getElementById('start').hidden")
+    await writer.until("document.getElementById('start') !== null")
     await writer.type("#ask", "grüß <b>dich</b>")
-    await writer.press("Run")
+    await writer.click("#send")
     await said(writer, "grüß <b>dich</b>")
     (thread,) = await host.cast.log.threads()
     await over(host.cast, thread.thread_id)
@@ -86,13 +86,15 @@ async def test_a_branch_is_thought_better_of(host: Served, browser: Browser) -> 
     await post_run(host.http)
     await over(host.cast)
     tab = await at_ease(host, browser)
+    await tab.click("#tab-runs")
     await tab.click(".branch")
-    await tab.until("!document.getElementById('branching').hidden")
-    await tab.press("from the end instead")
-    assert await tab.js("document.getElementById('branching').hidden")
+    await tab.until("document.getElementById('branching') !== null")
+    await tab.press("From the end instead")
+    await tab.until("document.getElementById('branching') === null")
     await tab.click(".branch")
-    await tab.press("new")
-    assert await tab.js("document.getElementById('branching').hidden")
+    await tab.until("document.getElementById('branching') !== null")
+    await tab.press("New thread")
+    await tab.until("document.getElementById('branching') === null")
 
 
 async def test_envelopes_are_copied_as_they_are_filtered(host: Served, browser: Browser) -> None:
@@ -108,7 +110,8 @@ async def test_envelopes_are_copied_as_they_are_filtered(host: Served, browser: 
         },
     )
     await tab.call("Page.bringToFront")
-    await tab.js("document.getElementById('raw').open = true")
+    await tab.click("#tab-raw")
+    await tab.until("document.getElementById('filter') !== null")
     await tab.type("#filter", "agent.stream")
     await tab.press("Copy")
     await tab.until("document.getElementById('copied').textContent.endsWith('copied')")
@@ -122,7 +125,9 @@ async def test_every_control_has_a_name_that_is_read_aloud(host: Served, browser
     await host.cast.say("t1", "ask me", agent="asker")
     tab = await at_ease(host, browser)
     await tab.until("document.querySelector('.question') !== null")
+    await tab.click("#tab-runs")
     await tab.until("document.querySelectorAll('.branch').length === 2")
+    await tab.click("#tab-raw")
     await said(tab, "hello you", "ask me")
     await tab.js("for (const each of document.querySelectorAll('details')) each.open = true")
     found = (await tab.call("Accessibility.getFullAXTree"))["nodes"]
@@ -134,7 +139,7 @@ async def test_every_control_has_a_name_that_is_read_aloud(host: Served, browser
     controls = {"button", "textbox", "combobox", "searchbox", "checkbox", "link", "dialog"}
     assert [node for node in nodes if node[0] in controls and not node[1].strip()] == []
     assert {
-        ("navigation", "Threads and runs"),
+        ("navigation", "Threads"),
         ("complementary", "Details"),
         ("list", "What the agent did"),
         ("group", "You said"),
@@ -149,15 +154,15 @@ async def test_every_control_has_a_name_that_is_read_aloud(host: Served, browser
 
 async def test_keys_alone_are_enough(host: Served, browser: Browser) -> None:
     tab = await browser.tab(f"{host.url}/")
-    await tab.until("!document.getElementById('start').hidden")
+    await tab.until("document.getElementById('start') !== null")
     await key(tab, "n")
-    assert await tab.js("document.activeElement.id") == "ask"
+    await tab.until("document.activeElement.id === 'ask'")
     await tab.call("Input.insertText", text="by keys")
-    await key(tab, "Enter", ctrl=True)
+    await key(tab, "Enter")
     await said(tab, "by keys")
     await tab.until(f"runcast.view.status === 'completed' && {AT_EASE}")
     await key(tab, "c")
-    assert await tab.js("document.getElementById('status').textContent") == "no run"
+    await tab.until("document.getElementById('status').textContent === 'No run yet'")
     assert await tab.js("document.getElementById('ask').value") == ""
 
 
@@ -182,16 +187,21 @@ async def test_what_grows_is_not_taken_from_under_a_hand(host: Served, browser: 
     await host.cast.say("t1", "count", agent="gated")
     gated.open(4)
     tab = await at_ease(host, browser)
-    await tab.until("[...document.querySelectorAll('.prose')].at(-1).textContent === '0 1 2 3 '")
+    await tab.until("[...document.querySelectorAll('.prose')].at(-1).textContent.trim() === '0 1 2 3'")
+    await tab.click("#tab-runs")
     await tab.until("document.querySelectorAll('.branch').length === 1")
     await tab.js("""(() => {
       const grows = [...document.querySelectorAll('.prose')].at(-1);
-      getSelection().setBaseAndExtent(grows.firstChild, 2, grows.firstChild, 5);
+      const words = document.createTreeWalker(grows, NodeFilter.SHOW_TEXT).nextNode();
+      getSelection().setBaseAndExtent(words, 2, words, 5);
       document.querySelector('.branch').focus();
     })()""")
     gated.open()
     await tab.until(f"runcast.view.status === 'completed' && {AT_EASE}")
     await tab.until("document.querySelectorAll('.branch').length === 2")
     assert await tab.js("getSelection().toString()") == "1 2"
-    assert await tab.js("document.activeElement.className") == "branch"
-    assert await tab.js("[...document.querySelectorAll('.prose')].at(-1).textContent") == "0 1 2 3 4 5 6 7 "
+    assert await tab.js("document.activeElement.className") == "link branch"
+    assert (
+        await tab.js("[...document.querySelectorAll('.prose')].at(-1).textContent.trim()")
+        == "0 1 2 3 4 5 6 7"
+    )

@@ -32,15 +32,17 @@ from runcast.broadcast import (
     Envelope,
     LogHistory,
     Position,
-    PublishError,
+    Publisher,
     Reader,
     Take,
     TooLarge,
+    WrongSettings,
     open_publisher,
     sign_channel,
 )
 from runcast.slim import RunLog, open_store
-from tests.broadcast.test_coalesce import chunk
+from tests.broadcast.envelopes.test_rollup import chunk
+from tests.broadcast.publishers.contract import Place, PublisherContract
 from tests.e2e.pusher import Clients
 from tests.e2e.stage import stage
 from tests.e2e.wire import Wire
@@ -150,10 +152,60 @@ async def test_case_29_soketi_says_no_with_status_200_and_the_publisher_hears_it
     soketi_port: int, wrong: str, said: str
 ) -> None:
     target = open_publisher(wrong.format(port=soketi_port))
-    with pytest.raises(PublishError, match=said) as refused:
+    with pytest.raises(WrongSettings, match=said) as refused:
         await target.publish(CHANNEL, [chunk(1, "a")])
-    assert refused.value.retry is False
+    assert "check" in str(refused.value)
+    with pytest.raises(WrongSettings, match=said):
+        await target.probe()  # type: ignore[attr-defined]  it is the Pusher one
     await target.aclose()
+
+
+class TestSoketi(PublisherContract):
+    """The publishers' contract at a real soketi; its watcher is a plain WebSocket that subscribes beforehand."""
+
+    idempotent = False
+
+    @pytest.fixture
+    async def place(self, soketi_port: int) -> AsyncIterator[Place]:
+        where = f"127.0.0.1:{soketi_port}"
+        got: dict[str, list[Envelope]] = {}
+        async with connect(f"ws://{where}/app/app-key?protocol=7") as socket:
+            opened = json.loads(json.loads(await socket.recv())["data"])
+            for channel in ("private-agent.t", "private-agent.t1", "private-agent.t2"):
+                auth = sign_channel(opened["socket_id"], channel, key="app-key", secret="app-secret")
+                asked = {"event": "pusher:subscribe", "data": {"auth": auth, "channel": channel}}
+                await socket.send(json.dumps(asked))
+                await socket.recv()
+
+            async def arrived(publisher: Publisher, channel: str) -> list[Envelope]:
+                await socket.send('{"event":"pusher:ping","data":{}}')
+                while (frame := json.loads(await socket.recv()))["event"] != "pusher:pong":
+                    got.setdefault(frame["channel"], []).append(Envelope.from_dict(json.loads(frame["data"])))
+                return got.get(channel, [])
+
+            yield Place(
+                f"soketi://app-key:app-secret@{where}/1001", arrived, f"soketi://app-key:wrong@{where}/1001"
+            )
+
+    async def test_what_is_sent_again_arrives_once(self, publisher: Publisher, place: Place) -> None:
+        """soketi has no key to know it by: it arrives twice, and a reader drops the second by its `seq`."""
+        sent = [chunk(1, "a"), chunk(2, "b")]
+        await publisher.publish("private-agent.t", sent)
+        await publisher.publish("private-agent.t", sent)
+        arrived = await place.arrived(publisher, "private-agent.t")
+        assert arrived == sent + sent
+        reader = Reader(last=0)
+        assert [reader.take(each) for each in arrived] == [Take.APPLY, Take.APPLY, Take.DROP, Take.DROP]
+
+    async def test_an_envelope_over_its_limit_costs_its_neighbours_nothing(self, place: Place) -> None:
+        target = open_publisher(place.url)
+        sent = [chunk(n, "x" * (200_000 if n == 7 else 10)) for n in range(1, 21)]
+        with pytest.raises(TooLarge) as refused:
+            await target.publish("private-agent.t", sent)
+        assert set(refused.value.delivered or ()) == set(range(6))
+        arrived = await place.arrived(target, "private-agent.t")
+        assert [each.seq for each in arrived] == [1, 2, 3, 4, 5, 6]
+        await target.aclose()
 
 
 async def test_case_29_soketi_refuses_what_is_too_large_and_the_publisher_hears_it(soketi_port: int) -> None:

@@ -30,7 +30,13 @@ RUNS = 100
 
 @asynccontextmanager
 async def hosting(url: str) -> AsyncIterator[tuple[str, asyncio.subprocess.Process]]:
-    settings = {**os.environ, "RUNCAST_URL": url, "RUNCAST_MAX_RUNS": "200", "RUNCAST_GRACE": "1"}
+    settings = {
+        **os.environ,
+        "RUNCAST_URL": url,
+        "RUNCAST_MAX_RUNS": "200",
+        "RUNCAST_GRACE": "1",
+        "RUNCAST_AUTHORIZE": "tests.app.serving:anyone",
+    }
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "runcast.app", "serve", "tests.app.agents:steady", "--port", "0",
         cwd=ROOT, env=settings, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,

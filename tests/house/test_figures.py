@@ -33,8 +33,8 @@ def test_a_block_of_figures_is_what_the_file_makes_of_it(document: Path):
     )
 
 
-def test_the_readme_and_the_page_on_scale_have_figures():
-    assert {ROOT / "README.md", ROOT / "docs" / "scale.md"} <= set(_figures.documents())
+def test_the_pages_on_figures_and_scale_have_figures():
+    assert {ROOT / "docs" / "figures.md", ROOT / "docs" / "scale.md"} <= set(_figures.documents())
 
 
 def test_every_benchmark_has_figures_that_are_dated_and_whole():
@@ -46,7 +46,7 @@ def test_every_benchmark_has_figures_that_are_dated_and_whole():
 
 
 @pytest.mark.parametrize(("benchmark", "opening"), _figures.HEADLINES)
-def test_every_headline_of_the_readme_finds_its_row(benchmark: str, opening: str):
+def test_every_headline_finds_its_row(benchmark: str, opening: str):
     assert any(re.match(opening, row["name"]) for row in _figures.rows_of(KEPT, benchmark))
 
 

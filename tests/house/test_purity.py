@@ -198,12 +198,17 @@ def test_the_scan_tells_a_wait_from_a_signature():
 
 def test_the_rule_names_shells_and_cores():
     shell = {
-        "slim/log.py",
+        "slim/log/run_log.py",
         "slim/stores/sqlite.py",
         "adapters/langgraph/adapter.py",
-        "broadcast/hub/server.py",
+        "broadcast/hub/skins/websockets_server.py",
     }
-    core = {"slim/wire.py", "adapters/blocks.py", "adapters/adk/translator.py", "broadcast/hub/protocol.py"}
+    core = {
+        "slim/wire/codec.py",
+        "adapters/open_blocks.py",
+        "adapters/adk/translator.py",
+        "broadcast/hub/protocol.py",
+    }
     here = {path: module(path) for path in shell | core}
     assert {path for path, it in here.items() if it.is_shell} == shell
     assert {path for path, it in here.items() if it.is_core} == core

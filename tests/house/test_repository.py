@@ -69,9 +69,12 @@ def test_a_type_checker_is_silenced_for_one_thing_and_for_a_reason():
 
 def test_every_lock_file_names_versions_and_no_addresses():
     for lock in (path for path in kept() if path.name == "package-lock.json"):
-        wanted = json.loads((lock.parent / "package.json").read_text())["dependencies"]
+        package = json.loads((lock.parent / "package.json").read_text())
+        wanted = package.get("dependencies", {}) | package.get("devDependencies", {})
+        assert wanted
         locked = json.loads(lock.read_text())["packages"]
-        assert {name: locked[f"node_modules/{name}"]["version"] for name in wanted} == wanted
+        versions = {name: version.rpartition("@")[2] for name, version in wanted.items()}  # npm:name@version
+        assert {name: locked[f"node_modules/{name}"]["version"] for name in wanted} == versions
 
 
 @pytest.mark.parametrize(

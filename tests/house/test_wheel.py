@@ -15,6 +15,13 @@ import pytest
 from tests.house.test_public_names import promised
 from tests.house.tree import ROOT, ROOTS, modules, packages
 
+PAGE = {
+    "index.html",
+    "runcast.js",
+    "runcast.d.ts",
+    "reader.js",
+    "runcast-thread.js",
+}  # of the page, compiled by `make web`
 HOUSES = {module.house for module in modules()}
 UV = [sys.executable, "-m", "uv"]
 # Imports everything in a fresh interpreter, and says what refused to be imported, and how.
@@ -65,6 +72,7 @@ def test_the_wheel_holds_every_module_and_nothing_but_the_product(wheel: Path):
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert {f"runcast/{module.inside}" for module in modules()} <= held
     assert {f"runcast/{house}/py.typed" for house in HOUSES} <= held
+    assert {f"runcast/app/page/{name}" for name in PAGE} <= held
     assert {name.split("/")[0] for name in held} == {"runcast"}
     assert {name.split("/")[1] for name in held} <= set(ROOTS)
     assert not [name for name in held if "test" in Path(name).name or "__pycache__" in name]
@@ -75,7 +83,17 @@ def test_the_sdist_holds_what_the_wheel_is_built_from(built: Path):
         held = {name.split("/", 1)[1] for name in sdist.getnames()}
     assert {module.name for module in modules()} <= held
     assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "docs/design.md"} <= held
+    assert {f"app/runcast/app/page/{name}" for name in PAGE} <= held
+    assert "app/web/package-lock.json" in held
+    assert not [name for name in held if "/node_modules/" in name]
     assert not [name for name in held if name.startswith(("tests/", "benchmarks/", ".ci/", ".venv/"))]
+
+
+def extras() -> dict[str, list[str]]:
+    """The extras by name, but for `all`, which the build adds."""
+    hatch = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]
+    found: dict[str, list[str]] = hatch["metadata"]["hooks"]["custom"]["extras"]
+    return found
 
 
 def test_the_wheel_says_what_it_needs_and_which_extras_there_are(wheel: Path):
@@ -83,14 +101,15 @@ def test_the_wheel_says_what_it_needs_and_which_extras_there_are(wheel: Path):
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith("METADATA"))
         metadata = archive.read(name).decode()
-    for extra in project["optional-dependencies"]:
+    for extra in (*extras(), "all"):
         assert f"Provides-Extra: {extra}\n" in metadata
+    for need in (need for each in extras().values() for need in each if not need.startswith("runcast[")):
+        assert f"Requires-Dist: {need}; extra == 'all'\n" in metadata
     assert metadata.count("Requires-Dist: ") >= len(project["dependencies"])
     assert "License-Expression: MIT" in metadata
 
 
 def test_every_public_name_is_there_with_the_core_dependencies_alone(bare_python: Path):
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     wanted = {package.dotted: promised(package) for package in packages()}
     wanted |= {module.dotted: [] for module in modules() if not module.is_package}
     report = json.loads(
@@ -101,7 +120,7 @@ def test_every_public_name_is_there_with_the_core_dependencies_alone(bare_python
     unhelpful = {
         name: said
         for name, said in report["refused"].items()
-        if not any(f"runcast[{extra}]" in said for extra in extras)
+        if not any(f"runcast[{extra}]" in said for extra in extras())
     }
     assert unhelpful == {}
     assert {f"runcast.{house}" for house in HOUSES}.isdisjoint(report["refused"])

@@ -21,13 +21,16 @@ ROOTS = ("adapters", "slim", "broadcast", "app")
 SHELLS = tuple(
     re.compile(pattern)
     for pattern in (
-        r"adapters/(pump|delivery)\.py",
-        r"adapters/[a-z_]+/(adapter|callbacks|plugin)\.py",
-        r"slim/log(_\w+)?\.py",
+        r"adapters/(frameworks|driving/(fault_log|pump|sink_thread))\.py",
+        r"adapters/[a-z_]+/(adapter|announcement|callbacks|client|hosting|plugin)\.py",
+        r"adapters/langgraph/(preparation|probe)\.py",
+        r"adapters/adk/running/\w+\.py",
+        r"slim/log/\w+\.py",
+        r"slim/archive/(?!lineage)\w+\.py",
         r"slim/stores/.+",
         r"broadcast/(broadcaster|history)\.py",
         r"broadcast/publishers/.+",
-        r"broadcast/hub/(?!protocol|channels|auth|ring|limits)\w+\.py",  # but for its machines
+        r"broadcast/hub/(?!protocol|channels|signatures|memory/ring|limits)[\w/]+\.py",  # but for its machines
         r"app/.+",
     )
 )
@@ -66,7 +69,7 @@ class Module(Source):
 
     @property
     def inside(self) -> str:
-        """The path below `runcast/`: `slim/wire.py`."""
+        """The path below `runcast/`: `slim/wire/codec.py`."""
         return self.path.relative_to(ROOT / self.house / "runcast").as_posix()
 
     @property
@@ -75,7 +78,7 @@ class Module(Source):
 
     @property
     def dotted(self) -> str:
-        """What an import statement says: `runcast.slim.wire`; a package is named without `__init__`."""
+        """What an import statement says: `runcast.slim.wire.codec`; a package is named without `__init__`."""
         parts = ["runcast", *self.inside.removesuffix(".py").split("/")]
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -99,7 +102,7 @@ class Module(Source):
     def framework(self) -> str | None:
         """The folder in `adapters` this file belongs to, where it belongs to one."""
         parts = self.inside.split("/")
-        return parts[1] if parts[0] == "adapters" and len(parts) > 2 else None
+        return parts[1] if parts[0] == "adapters" and len(parts) > 2 and parts[1] != "driving" else None
 
     @property
     def is_door(self) -> bool:

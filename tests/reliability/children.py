@@ -19,7 +19,7 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from ag_ui.core import StateSnapshotEvent, ToolCallArgsEvent, ToolCallEndEvent, ToolCallStartEvent
 
 from runcast.slim.errors import Conflict, StoreError
-from runcast.slim.log import RunLog
+from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import open_store
 from tests.slim.logs import finished, started, text
 

@@ -59,7 +59,7 @@ class Counter:
     """The agent, as `Cast` takes it."""
 
     __name__ = "counter"
-    settles = True  # it counts its attempts by what they had half said
+    reconciles_history = True  # it counts its attempts by the unfinished messages
 
     def __init__(self, effects: Path | None = None, *, ballast: int = 0) -> None:
         self._effects = effects

@@ -15,7 +15,9 @@ import httpx
 
 from runcast.app import Cast
 from runcast.app.serve import serving
+from runcast.app.tenants.access_policy import AccessPolicy
 from runcast.slim import RunLog, StoreError
+from tests.app.serving import anyone
 from tests.reliability.counting import asked, plan, words
 from tests.reliability.ledger import Ledger
 from tests.reliability.watchers import KINDS, Kind, Watcher
@@ -23,10 +25,17 @@ from tests.reliability.watchers import KINDS, Kind, Watcher
 PATIENCE = 60.0  # seconds that anything may take that is waited for
 
 
+def open_access() -> AccessPolicy:
+    """For a hub of a scene's own: what `hosting` says for the cast."""
+    access = AccessPolicy()
+    access.use(authorize=anyone)
+    return access
+
+
 @asynccontextmanager
 async def hosting(cast: Cast) -> AsyncIterator[str]:
     """A cast in front of its users; gives its address."""
-    async with cast, serving(cast, cast.asgi()) as address:
+    async with cast, serving(cast, cast.asgi(authorize=anyone)) as address:
         yield address
 
 

@@ -11,12 +11,11 @@ from pathlib import Path
 import httpx
 
 from runcast.app import Cast
-from runcast.app.auth import Door
-from runcast.app.outlets import own_hub
+from runcast.app.host.outlets import own_hub
 from runcast.slim import RunLog, open_store
 from tests.reliability.counting import Counter
 from tests.reliability.ledger import Ledger
-from tests.reliability.scenes import begin, hosting, over, settle, watching
+from tests.reliability.scenes import begin, hosting, open_access, over, settle, watching
 
 HOUR = 3_600_000
 
@@ -49,7 +48,7 @@ async def setting(clock: Clock, pause: float) -> AsyncIterator[None]:
         clock.off = 0
 
 
-async def take_up(cast: Cast) -> None:
+async def start_requested(cast: Cast) -> None:
     """What a second node does all the time."""
     while True:
         await cast.recover("continue")
@@ -62,12 +61,12 @@ async def test_clocks_that_are_set_under_a_writer(
     clock, effects = Clock(), tmp_path / "effects"
     log = RunLog(open_store(url), clock=clock, lease_ms=900)
     other_log = RunLog(open_store(url), lease_ms=900)
-    cast = Cast(log, hub=own_hub(log, None, Door()), agents=[Counter(effects)])
+    cast = Cast(log, hub=own_hub(log, None, open_access()), agents=[Counter(effects)])
     async with Cast(other_log, agents=[Counter(effects)]) as other, hosting(cast) as address:
         for thread in ("t0", "t1", "t2"):
             await begin(cast, ledger, thread, 3, 300 if long else 40, 0.02)
         async with watching(ledger, http, lambda: address, kinds=("sse",)), setting(clock, 0.3):
-            helping = asyncio.create_task(take_up(other))
+            helping = asyncio.create_task(start_requested(other))
             for thread in ledger.threads:
                 await over(other_log, thread)
             helping.cancel()

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import pytest
 from ag_ui.core import RunFinishedEvent
 
-from runcast.slim.fold import fold
-from runcast.slim.log import RunLog
+from runcast.slim.folding.conversation import fold
+from runcast.slim.log.run_log import RunLog
+from runcast.slim.protocol.verifier import verify
 from runcast.slim.stores import open_store
-from runcast.slim.verify import verify
 from tests.reliability.children import everything, race, spawn, write_for_ever, write_until_full
 
 THREAD = "thread"
@@ -79,7 +79,7 @@ async def test_whatever_the_moment_of_the_kill(url: str, kills: int):
     assert sum(map(len, promised.values())) > kills
     async with RunLog(open_store(url)) as log:
         await asyncio.sleep(0.1)
-        await log.recover()
+        await log.recovery.recover()
         statuses = {run.status for thread in promised for run in await log.runs(thread)}
         assert statuses == {"completed", "truncated"}
 

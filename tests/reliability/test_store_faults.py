@@ -7,25 +7,24 @@ bound and goes on; beyond the bound it is cut short, its thread is free, and it 
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
-import psycopg
 import pytest
 
 from runcast.app import Cast
-from runcast.app.auth import Door
-from runcast.app.outlets import own_hub
+from runcast.app.host.outlets import own_hub
 from runcast.slim import RunLog, StoreError
 from runcast.slim.stores.postgres import PostgresDatabase
 from runcast.slim.stores.records import Key
-from runcast.slim.stores.sql import SqlStore
+from runcast.slim.stores.sql.database import Query, Script
+from runcast.slim.stores.sql.sql_store import SqlStore
 from tests.reliability.counting import Counter
 from tests.reliability.engines import Postgres
 from tests.reliability.ledger import Ledger
 from tests.reliability.network import Network, misbehave, port_of
-from tests.reliability.scenes import begin, hosting, over, settle, watching
+from tests.reliability.scenes import begin, hosting, open_access, over, settle, watching
 from tests.servers import own_schema
 
 LOCK = "UPDATE runcast_threads SET updated_at = updated_at RETURNING id"
@@ -53,7 +52,7 @@ async def test_postgres_stays_away_longer_than_runs_wait(
     ledger: Ledger, http: httpx.AsyncClient, mortal_postgres: Postgres, tmp_path: Path
 ) -> None:
     log = RunLog(SqlStore(PostgresDatabase(mortal_postgres.url, timeout_ms=2_000)), patience_ms=200)
-    hub = own_hub(log, None, Door())
+    hub = own_hub(log, None, open_access())
     cast = Cast(log, hub=hub, agents=[Counter(tmp_path / "effects")])
     async with hosting(cast) as address:
         for thread in ("t0", "t1"):
@@ -102,7 +101,7 @@ async def test_a_line_to_postgres_that_swallows(
     async with Network(port_of(url)) as line:
         through = url.replace(f":{port_of(url)}", f":{line.port}")
         log = RunLog(SqlStore(PostgresDatabase(through, timeout_ms=500)), patience_ms=60_000)
-        cast = Cast(log, hub=own_hub(log, None, Door()), agents=[Counter(tmp_path / "effects")])
+        cast = Cast(log, hub=own_hub(log, None, open_access()), agents=[Counter(tmp_path / "effects")])
         async with hosting(cast) as address:
             for thread in ("t0", "t1"):
                 await begin(cast, ledger, thread, 2, 60, 0.02)
@@ -126,12 +125,14 @@ async def test_a_transaction_whose_client_vanished_holds_its_thread_no_longer_th
         store = SqlStore(database)
         key = Key("", "t")
         await store.acquire(key, owner="w", now=0, until=1, epoch="e")
-        async with AsyncExitStack() as vanishing:
-            transaction = await vanishing.enter_async_context(database.transaction())
-            await transaction.rows(LOCK)
+
+        def vanishing() -> Script[None]:
+            yield Query(LOCK)
             line.swallowing = True
-            with pytest.raises(psycopg.OperationalError):
-                await transaction.rows(LOCK)
+            yield Query(LOCK)
+
+        with pytest.raises(StoreError, match="connection"):
+            await database.run(vanishing())
         line.swallow_no_more()
         taken = None
         async with asyncio.timeout(20):

@@ -12,8 +12,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from runcast.adapters.langgraph import LangGraphAdapter
-from runcast.slim.snapshot import SlimSerializer
-from runcast.slim.state import AgentState
+from runcast.slim.snapshots.agent_state import AgentState
+from runcast.slim.snapshots.serializer import SlimSerializer
 
 
 class Counting(MessagesState):

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from runcast.slim.snapshot import SlimSerializer
-from runcast.slim.state import AgentState
-from runcast.slim.verify import verify
-from runcast.slim.wire import decode
+from runcast.slim.protocol.verifier import verify
+from runcast.slim.snapshots.agent_state import AgentState
+from runcast.slim.snapshots.serializer import SlimSerializer
+from runcast.slim.wire.codec import decode
 from tests.resume.worker import THANKS
 
 NEVER = 10_000

@@ -21,10 +21,10 @@ from typing import Any
 from ag_ui.core import Interrupt, ResumeEntry, RunAgentInput, UserMessage
 
 from runcast.adapters import Adapter
-from runcast.slim.redact import Redactor
-from runcast.slim.snapshot import SlimSerializer
-from runcast.slim.state import AgentState, StateBuilder
-from runcast.slim.wire import encode
+from runcast.slim.redaction.redactor import Redactor
+from runcast.slim.snapshots.agent_state import AgentState, StateBuilder
+from runcast.slim.snapshots.serializer import SlimSerializer
+from runcast.slim.wire.codec import encode
 
 SERIALIZER = SlimSerializer(redactor=Redactor())
 FRAMEWORKS = {

@@ -5,17 +5,27 @@ from __future__ import annotations
 import ast
 import json
 import logging
+import re
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import pytest
 from ag_ui.core import CustomEvent
 
-from runcast.broadcast import EnvelopeMapper, Hub, HubLimits, PublishError, open_publisher, sign_channel
+from runcast.broadcast import (
+    ConfigError,
+    EnvelopeMapper,
+    Hub,
+    HubLimits,
+    PublishError,
+    open_publisher,
+    sign_channel,
+)
 from runcast.broadcast.hub import protocol as p
-from runcast.broadcast.hub.api import Api, Request
+from runcast.broadcast.hub.skins.pusher_api import Api, Request
 from runcast.slim import StoreError, WireError, decode, encode, open_store
-from runcast.slim.wire import encode_sse
+from runcast.slim.wire.codec import encode_sse
 from tests.app.serving import post_run, serving
 from tests.broadcast.entries import Thread
 from tests.house.tree import modules
@@ -60,10 +70,11 @@ def test_nothing_that_was_stored_or_sent_is_ever_run():
 
 
 def test_no_url_that_a_user_sent_is_ever_fetched():
-    """Only publishers speak HTTP outwards, by themselves, to the address their owner configured."""
+    """Only publishers and remote agents speak HTTP outwards, to the address that their owner configured."""
     asking = {module.inside for module in modules() if imported(module.tree) & CLIENTS}
     asking |= {module.inside for module in modules() if "open_connection(" in module.text}
-    assert asking <= {"broadcast/publishers/http.py", "app/doctor.py", "app/demo/watch.py"}
+    asking = {inside for inside in asking if not inside.startswith("adapters/remote/")}
+    assert asking <= {"broadcast/publishers/http_client.py", "app/cli/doctor.py", "app/demo/watch.py"}
 
 
 @pytest.mark.parametrize("url", ["memory://", "sqlite"])
@@ -178,10 +189,44 @@ async def test_a_thread_id_cannot_write_a_line_of_the_log(caplog: pytest.LogCapt
     assert [record.getMessage() for record in caplog.records] == ["authorize failed for thread 't\\n2026'"]
 
 
+def test_every_log_call_quotes_the_ids_it_names():
+    """An id with a line break would begin another record; `%r` keeps it in its own."""
+    unquoted = [
+        f"{module.name}:{node.lineno}"
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if ast.unparse(node.func.value) in ("logger", "log", "LOG") and node.args
+        for spec, given in zip(*specs_and_values(node), strict=False)
+        if spec == "%s" and re.search(r"(_id|channel|key|tenant)\b", given)
+    ]
+    assert unquoted == []
+
+
+def specs_and_values(call: ast.Call) -> tuple[list[str], list[str]]:
+    """The conversions of a log call's format, and the arguments they are for."""
+    at = next((n for n, arg in enumerate(call.args) if isinstance(arg, ast.Constant)), 0)
+    text = str(getattr(call.args[at], "value", ""))
+    return re.findall(r"%[a-z]", text), [ast.unparse(each) for each in call.args[at + 1 :]]
+
+
 async def test_no_error_tells_a_password_of_an_address():
     with pytest.raises(StoreError) as caught:
         open_store(f"nonsense://u:{PASSWORD}@h/x")
     assert PASSWORD not in f"{caught.value} {caught.value!r}"
+    for open_url, errors in ((open_store, StoreError), (open_publisher, ConfigError)):
+        for url in (f"postgres:u:{PASSWORD}", f"u:{PASSWORD}@h://x", PASSWORD, f"://u:{PASSWORD}@h"):
+            with pytest.raises(errors) as refused:
+                open_url(url)
+            assert PASSWORD not in f"{refused.value} {refused.value!r}", url
+    for url in (
+        f"postgresql://u:{PASSWORD}@[bad",
+        f"postgresql://u:{PASSWORD}%zz@h/x",
+        f"postgresql://h/x {PASSWORD}",
+    ):
+        with pytest.raises(StoreError, match="percent-encode") as unread:
+            await open_store(url).open()
+        assert PASSWORD not in "".join(format_exception(unread.value)), url
     publisher = open_publisher(f"reverb://key:{PASSWORD}@127.0.0.1:1/app")
     hub = Hub("app", "k", PASSWORD)
     assert PASSWORD not in f"{publisher!r} {hub!r} {hub.access!r} {open_store('memory://')!r}"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import pkgutil
 from collections.abc import AsyncIterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from runcast.slim import stores
 from runcast.slim.stores import Store, open_store
-from tests.servers import own_schema, postgres_server
+from tests.servers import postgres_server
 
 __all__ = ["postgres_server"]
 
@@ -19,19 +19,16 @@ __all__ = ["postgres_server"]
 def schemes() -> list[str]:
     """The stores there are: files in the folder with a `connect` of their own."""
     folder = Path(stores.__path__[0])
-    names = [module.name for module in pkgutil.iter_modules([str(folder)])]
+    names = [module.name for module in pkgutil.iter_modules([str(folder)]) if not module.ispkg]
     return [name for name in names if "\ndef connect(url" in (folder / f"{name}.py").read_text()]
 
 
 def empty(scheme: str, request: pytest.FixtureRequest) -> str:
-    """A URL of this scheme with nothing behind it; for a store not known here, the environment has to say one."""
+    """A URL of this scheme with nothing behind it: the test module of the store brings it, as `empty(request)`."""
     if scheme == "memory":
         return "memory://"
-    if scheme == "sqlite":
-        return f"sqlite:///{request.getfixturevalue('tmp_path')}/runs.db"
-    if scheme == "postgres":
-        return own_schema(request.getfixturevalue("postgres_server"))
-    return os.environ[f"RUNCAST_TEST_{scheme.upper()}_URL"]
+    url: str = import_module(f"tests.slim.stores.test_{scheme}").empty(request)
+    return url
 
 
 @pytest.fixture(params=schemes())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ag_ui.core import (
@@ -19,10 +21,10 @@ from ag_ui.core import (
 )
 
 from runcast.slim.entry import Entry
-from runcast.slim.fold import fold
-from runcast.slim.log import RunLog
-from runcast.slim.stores import open_store
-from runcast.slim.wire import AnyEvent
+from runcast.slim.folding.conversation import fold
+from runcast.slim.log.run_log import RunLog
+from runcast.slim.stores import Store, open_store
+from runcast.slim.wire.codec import AnyEvent
 
 THREAD = "thread"
 NOW = 1_700_000_000_000
@@ -39,6 +41,49 @@ class Clock:
 
     def pass_ms(self, ms: int) -> None:
         self.now += ms
+
+
+class Gate:
+    """Holds the writes of a store back while it is closed."""
+
+    def __init__(self) -> None:
+        self._open = asyncio.Event()
+        self._open.set()
+        self._waiting = asyncio.Event()
+        self._written = asyncio.Event()
+
+    def guard(self, store: Store) -> None:
+        for name in ("append", "append_all"):
+            setattr(store, name, self._guarded(getattr(store, name)))
+
+    def _guarded(self, write: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
+        async def guarded(what: Any) -> Any:
+            self._waiting.set()
+            await self._open.wait()
+            answer = await write(what)
+            self._written.set()
+            return answer
+
+        return guarded
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        """No write passes meanwhile."""
+        self._open.clear()
+        self._waiting.clear()
+        try:
+            yield
+        finally:
+            self._open.set()
+
+    async def reached(self) -> None:
+        """A write waits at the gate."""
+        await self._waiting.wait()
+
+    async def passed(self) -> None:
+        """The next write is done."""
+        self._written.clear()
+        await self._written.wait()
 
 
 def make_log(url: str, **options: Any) -> RunLog:

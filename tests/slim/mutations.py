@@ -17,7 +17,9 @@ from tests.slim.wires import (
     args,
     asks,
     call,
+    call_chunk,
     call_end,
+    custom,
     echo,
     event,
     failed,
@@ -37,9 +39,11 @@ from tests.slim.wires import (
     subagent_end,
     subagent_error,
     text,
+    text_chunk,
     text_end,
     thinks,
     thought,
+    thought_chunk,
     thought_end,
 )
 
@@ -136,7 +140,42 @@ def anything(rng: random.Random) -> Wire:
         return _border(rng)
     if chance < 0.94:
         return snapshot(*_messages(rng))
-    return event(rng.choice(("TEXT_MESSAGE_CHUNK", "NEWS", "TOOL_CALL_CHUNK")), **tag)
+    return event("NEWS", **tag) if chance < 0.95 else chunk(rng, tag)
+
+
+def chunk(rng: random.Random, tag: Wire) -> Wire:
+    """Some chunk: of a known id, of a new one, or of the one before; with fields that may contradict its opener."""
+    key = rng.choice((*IDS, None, None, None))
+    body = {} if rng.random() < 0.8 else {"delta": None}
+    match rng.randrange(5):
+        case 0 | 1:
+            role = rng.choice(({}, {}, {"role": "user"}, {"role": "assistant"}, {"name": "A"}))
+            made = text_chunk(key, **role, **tag, **body)
+        case 2 | 3:
+            name = rng.choice(({}, {"toolCallName": "f"}, {"toolCallName": "f"}, {"toolCallName": "g"}))
+            parent = rng.choice(({}, {}, {"parentMessageId": rng.choice(IDS)}))
+            made = call_chunk(key, **name, **parent, **tag, **body)
+        case _:
+            made = thought_chunk(key, **tag, **body)
+    return {name: value for name, value in made.items() if name == "subagentRunId" or value is not None}
+
+
+def chunked(rng: random.Random) -> list[Wire]:
+    """A run of mostly chunks, and of events that end chunked streams or leave them open."""
+    out = [started()]
+    for _ in range(rng.choice((3, 8, 20))):
+        tag = {"subagentRunId": rng.choice(("s1", "s2"))} if rng.random() < 0.3 else {}
+        between = (
+            custom(),
+            step(),
+            step_end(),
+            activity("x"),
+            subagent("s1"),
+            subagent_end("s1"),
+            anything(rng),
+        )
+        out.append(chunk(rng, tag) if rng.random() < 0.8 else rng.choice(between))
+    return [*out, finished()]
 
 
 def _keyed(rng: random.Random, tag: dict[str, Any]) -> Wire:

@@ -12,7 +12,9 @@ from tests.slim.wires import (
     args,
     asks,
     call,
+    call_chunk,
     call_end,
+    custom,
     event,
     failed,
     finished,
@@ -27,9 +29,11 @@ from tests.slim.wires import (
     subagent,
     subagent_end,
     text,
+    text_chunk,
     text_end,
     thinks,
     thought,
+    thought_chunk,
     thought_end,
 )
 
@@ -52,7 +56,8 @@ def whole(name: str, rule: str | None, *events: Wire) -> Probe:
     return Probe(name, rule, list(events))
 
 
-S1 = {"subagentRunId": "s1"}
+S1, S2 = {"subagentRunId": "s1"}, {"subagentRunId": "s2"}
+TWO_LANES = text_chunk("m1", **S1), text_chunk("m2", **S2)
 
 BORDERS = [
     whole("an empty run", None, started(), finished()),
@@ -221,14 +226,36 @@ STEPS = [
     inside("steps overlap", None, step("a"), step("b"), step_end("a"), step_end("b")),
 ]
 
-UNCHECKED = [  # what the client lets pass; some of it `strict` does not
+CHUNKS = [
     inside(
         "chunks",
         None,
-        event("TEXT_MESSAGE_CHUNK"),
-        event("TOOL_CALL_CHUNK", delta="x"),
-        event("REASONING_MESSAGE_CHUNK"),
+        text_chunk("m1"),
+        text_chunk(),
+        call_chunk("c1", toolCallName="f"),
+        thought_chunk("g1"),
     ),
+    inside("a first chunk without its id", "bad-chunk", text_chunk()),
+    inside("a first thought chunk without its id", "bad-chunk", thought_chunk()),
+    inside("a first call chunk without its id", "bad-chunk", call_chunk(toolCallName="f")),
+    inside("a first call chunk without its name", "bad-chunk", call_chunk("c1")),
+    inside("a chunk of another role", "bad-chunk", text_chunk("m1"), text_chunk(role="user")),
+    inside("a chunk of another name", "bad-chunk", text_chunk("m1", name="A"), text_chunk("m1", name="B")),
+    inside(
+        "a call chunk of another name",
+        "bad-chunk",
+        call_chunk("c1", toolCallName="f"),
+        call_chunk(toolCallName="g"),
+    ),
+    inside("a chunk after CUSTOM", "bad-chunk", text_chunk("m1"), custom(), text_chunk()),
+    inside("RAW between chunks", None, text_chunk("m1"), event("RAW", event=1), text_chunk()),
+    inside("a chunk that may be of two subagents", "bad-chunk", *TWO_LANES, text_chunk()),
+    inside("a chunk under another's tag", "bad-chunk", text_chunk("m1", **S1), text_chunk("m1", **S2)),
+    inside("a chunk of an open message", "text-already-open", text("m1"), text_chunk("m1")),
+    inside("content of a chunked message", "text-not-open", text_chunk("m1"), says("m1")),
+]
+
+UNCHECKED = [  # what the client lets pass; some of it `strict` does not
     inside("an unknown type", None, event("NEWS", weight=1)),
     whole("no end", None, started(), text()),
     whole("nothing at all", None),
@@ -247,4 +274,4 @@ UNCHECKED = [  # what the client lets pass; some of it `strict` does not
     whole("two interrupts of one id", None, started(), finished(**asks({"id": "i1"}, {"id": "i1"}))),
 ]
 
-ORDER = [*BORDERS, *FINISHING, *STREAMS, *REASONING, *STEPS, *UNCHECKED]
+ORDER = [*BORDERS, *FINISHING, *STREAMS, *REASONING, *STEPS, *CHUNKS, *UNCHECKED]

@@ -11,7 +11,7 @@ import random
 import string
 from typing import Any
 
-from runcast.slim.shapes import (
+from runcast.slim.values.protocol_shapes import (
     EVENT_SHAPES,
     Choice,
     Either,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runcast.slim.fold import Conversation, fold
+from runcast.slim.folding.conversation import Conversation, fold
 from tests.slim.views import events
 
 STARTED = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}

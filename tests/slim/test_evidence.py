@@ -30,7 +30,7 @@ from ag_ui.core import (
 from runcast.slim.entry import Entry
 from runcast.slim.errors import EvidenceRefused
 from runcast.slim.evidence import Evidence, Omission, canonical, collect_evidence, export_evidence
-from runcast.slim.redact import Redactor
+from runcast.slim.redaction.redactor import Redactor
 from tests.slim.contract import held
 from tests.slim.planted import PLANTED
 

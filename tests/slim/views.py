@@ -8,8 +8,8 @@ from typing import Any
 from ag_ui.core import Event, Message
 from pydantic import BaseModel, TypeAdapter
 
-from runcast.slim.fold import Conversation
-from runcast.slim.records import RunRecord
+from runcast.slim.folding.conversation import Conversation
+from runcast.slim.folding.run_records import RunRecord
 
 MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event])

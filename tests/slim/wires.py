@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from runcast.slim.wire import AnyEvent, decode
+from runcast.slim.wire.codec import AnyEvent, decode
 
 Wire = dict[str, Any]
 
@@ -77,8 +77,30 @@ def thought_end(key: str = "g1", **fields: Any) -> Wire:
     return event("REASONING_MESSAGE_END", messageId=key, **fields)
 
 
+def text_chunk(key: str | None = None, **fields: Any) -> Wire:
+    """Without a key it continues the chunk before."""
+    return event(
+        "TEXT_MESSAGE_CHUNK", **({} if key is None else {"messageId": key}), **{"delta": "x", **fields}
+    )
+
+
+def call_chunk(key: str | None = None, **fields: Any) -> Wire:
+    return event(
+        "TOOL_CALL_CHUNK", **({} if key is None else {"toolCallId": key}), **{"delta": "{}", **fields}
+    )
+
+
+def thought_chunk(key: str | None = None, **fields: Any) -> Wire:
+    named = {} if key is None else {"messageId": key}
+    return event("REASONING_MESSAGE_CHUNK", **named, **{"delta": "x", **fields})
+
+
 def signed(key: str, subtype: str = "message", **fields: Any) -> Wire:
     return event("REASONING_ENCRYPTED_VALUE", subtype=subtype, entityId=key, encryptedValue="e", **fields)
+
+
+def custom(**fields: Any) -> Wire:
+    return event("CUSTOM", **{"name": "n", "value": None, **fields})
 
 
 def step(name: str = "think", **fields: Any) -> Wire:

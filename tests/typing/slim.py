@@ -11,12 +11,15 @@ from runcast.slim import (
     AgentSerializer,
     AgentState,
     AnyEvent,
+    Archive,
     Compacted,
     Conversation,
     Entry,
+    LogOptions,
     LogStats,
     Portion,
     Pruned,
+    Recovery,
     RunInfo,
     RunLog,
     SlimSerializer,
@@ -49,7 +52,9 @@ def events(event: Event, several: list[Event]) -> None:
 
 async def log(store: Store, asked: RunAgentInput) -> None:
     """A log's answers are plain data, all of them named."""
-    it = RunLog(store)
+    it = RunLog(store, LogOptions(patience_ms=9), flush_ms=5)
+    assert_type(it.archive, Archive)
+    assert_type(it.recovery, Recovery)
     assert_type(await it.thread("t"), ThreadInfo | None)
     assert_type(await it.runs("t"), list[RunInfo])
     assert_type(await it.entries("t", after=3), list[Entry])
@@ -58,9 +63,9 @@ async def log(store: Store, asked: RunAgentInput) -> None:
     assert_type(await it.restore("t"), list[AnyEvent])
     assert_type(await it.input("t", asked.run_id), RunAgentInput | None)
     assert_type(await it.snapshot("t"), Snapshot | None)
-    assert_type(await it.size("t"), ThreadSize)
-    assert_type(await it.compact("t"), Compacted)
-    assert_type(await it.prune(keep_bytes=1), Pruned)
+    assert_type(await it.archive.size("t"), ThreadSize)
+    assert_type(await it.archive.compact("t"), Compacted)
+    assert_type(await it.archive.prune(keep_bytes=1), Pruned)
     assert_type(it.stats(), LogStats)
 
 

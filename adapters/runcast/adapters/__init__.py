@@ -1,11 +1,10 @@
-"""From what a framework does to AG-UI 1.0 events.
+"""Agent frameworks as AG-UI 1.0 events.
 
-One folder a framework (`runcast.adapters.langgraph`, `runcast.adapters.adk`), imported by path so that nobody
-pays for the other; here stand the seams they share, for home-made agents too.
+Each framework has a folder (`runcast.adapters.langgraph`, `runcast.adapters.adk`), imported by its path, so that a program
+loads only the one it uses. This package holds what they share, for agents of one's own too.
 """
 
 from runcast.adapters.adapter import Adapter, ResumePoint
-from runcast.adapters.blocks import OpenBlocks
 from runcast.adapters.errors import (
     AdapterError,
     Failure,
@@ -15,7 +14,8 @@ from runcast.adapters.errors import (
     failure,
     scrub,
 )
-from runcast.adapters.frame import RunFrame, RunIds
+from runcast.adapters.open_blocks import OpenBlocks
+from runcast.adapters.run_frame import RunFrame, RunIds
 from runcast.adapters.translator import Translator, translate, translate_sync
 from runcast.adapters.usage import UsageTally
 

@@ -1,6 +1,6 @@
-"""What a host drives: any framework, or any home-made agent, behind three methods.
+"""What a host runs: any framework, or an agent of one's own, behind one protocol.
 
-Knows the shape that `Cast` and the HTTP endpoint ask for; does not know any framework.
+Knows the shape that `Cast` and the HTTP endpoints need; does not know any framework.
 """
 
 from __future__ import annotations
@@ -13,11 +13,16 @@ from ag_ui.core import AgentCapabilities, Event, Interrupt, Message, RunAgentInp
 
 @runtime_checkable
 class ResumePoint(Protocol):
-    """What a framework needs to go on from: a slim snapshot fits it without being imported."""
+    """What a framework needs to continue a thread. A slim snapshot fits it and is not imported."""
 
     @property
     def messages(self) -> Sequence[Message]:
         """The conversation so far, valid for a model."""
+        ...
+
+    @property
+    def history(self) -> Sequence[Message] | None:
+        """Every message that the client shows, unfinished ones included; None where that is unknown."""
         ...
 
     @property
@@ -32,24 +37,32 @@ class ResumePoint(Protocol):
 
     @property
     def framework(self) -> Mapping[str, Any]:
-        """What the framework itself left to find its place again, e.g. `{"checkpoint_id": ...}`."""
+        """What the framework left to find its place again, for example `{"checkpoint_id": ...}`."""
         ...
 
 
 @runtime_checkable
 class Adapter(Protocol):
-    """An agent that can be run, stopped and asked what it can do; serves any number of runs at once."""
+    """An agent that can be run and stopped and lists its capabilities; serves any number of runs at once."""
 
     name: str
 
+    @property
+    def reconciles_history(self) -> bool:
+        """Whether it corrects unfinished messages of a failed run by a record of its own.
+
+        If False, the host removes them from the agent's input and retracts them from the client's view.
+        """
+        ...
+
     def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncIterator[Event]:
-        """One run as AG-UI events: RUN_STARTED first, a terminal event last, whatever happens."""
+        """One run as AG-UI events: RUN_STARTED first, one terminal event last, whatever happens."""
         ...
 
     async def stop(self, run_id: str, *, hard: bool = False) -> None:
-        """End a run: at the next border the framework has, or at once when `hard`."""
+        """End a run: at the framework's next step border, or at once when `hard`."""
         ...
 
     def capabilities(self) -> AgentCapabilities:
-        """What this agent can do, as the protocol words it."""
+        """What this agent can do, in the protocol's words."""
         ...

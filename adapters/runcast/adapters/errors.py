@@ -1,4 +1,4 @@
-"""What can go wrong between a framework and the protocol, and how it is told.
+"""What can go wrong between a framework and the protocol, and its form in RUN_ERROR.
 
     AdapterError
     ├── InvalidInput        a RunAgentInput refused before the agent starts; nothing ran, nothing was stored
@@ -6,7 +6,7 @@
     └── UnknownRun          stop or resume names a run that this adapter does not know
 
 `failure` turns any exception into the code and the text of a RUN_ERROR. It does not know the frameworks:
-each translator hands it a table of its framework's own exception names.
+each translator passes a table of its framework's own exception names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class AdapterError(Exception):
 
 
 class InvalidInput(AdapterError):
-    """The run's input was refused before the agent started; the sentence says what to send instead."""
+    """The run's input was refused before the agent started; the message names what to send instead."""
 
     code = "invalid_input"
 
@@ -81,7 +81,7 @@ _SECRETS = re.compile(
 
 
 def scrub(text: str, *, limit: int = LONGEST_MESSAGE) -> str:
-    """Error text fit to be seen: likely secrets masked, one line, at most `limit` characters."""
+    """Error text for display: likely secrets masked, one line, at most `limit` characters."""
     flat = " ".join(text[: limit * 8].split())
     masked = _SECRETS.sub(_mask, flat)
     return masked if len(masked) <= limit else masked[: limit - 3] + "..."
@@ -92,11 +92,20 @@ def _mask(match: re.Match[str]) -> str:
     return f"{kept}[redacted]" + ("@" if match["url"] else "")
 
 
+def describe(error: BaseException) -> str:
+    """The type and the scrubbed text of an exception; of runcast's own errors the text alone."""
+    text = scrub(str(error))
+    name = type(error).__name__
+    if isinstance(error, AdapterError) and text:
+        return text
+    return f"{name}: {text}" if text else name
+
+
 def failure(
     error: BaseException, *, codes: Mapping[str, str] | None = None, default: str = "agent_error"
 ) -> Failure:
     """Name what happened, for RUN_ERROR: `codes` adds a framework's class names to the common ones."""
-    message = scrub(str(error)) or type(error).__name__
+    message = describe(error)
     if isinstance(error, AdapterError):
         return Failure(error.code, message)
     for cls in type(error).__mro__:

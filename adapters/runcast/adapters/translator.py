@@ -1,12 +1,12 @@
-"""The two sides of a translation, and the only code that drives one.
+"""The two sides of a translation: the translator, and the code that drives it.
 
-A *translator* is a plain synchronous object, one per run: native parts go in, AG-UI events come out. It never
-waits, reads no clock and makes up no ids. A *driver* (`translate`, `translate_sync`) pulls the parts and keeps
-the one promise a translator cannot keep alone: whatever happens to the source, the stream that leaves is whole.
+A *translator* is a plain synchronous object, one per run: native parts go in, AG-UI events come out. It never waits,
+reads no clock and makes up no ids. A *driver* (`translate`, `translate_sync`) reads the parts and guarantees what a
+translator cannot guarantee alone: whatever happens to the source, the emitted stream is complete.
 
-    source ends            -> finish()
-    source or feed raises  -> fail(error), and the error goes no further: RUN_ERROR has told it
-    the task is cancelled  -> cancel(), and the cancellation goes on after the closing events are out
+    the source ends        -> finish()
+    source or feed raises  -> fail(error); the error goes no further, RUN_ERROR carries it
+    the task is cancelled  -> cancel(); the cancellation is raised after the closing events are out
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Translator(Protocol[Part_contra]):
     """One run's translation, pure: call `start` once, `feed` per part, then exactly one of the other three."""
 
     def start(self) -> list[Event]:
-        """Open the run: RUN_STARTED and what is known before the first part."""
+        """Open the run: RUN_STARTED, and what is known before the first part."""
         ...
 
     def feed(self, part: Part_contra) -> list[Event]:
@@ -32,15 +32,15 @@ class Translator(Protocol[Part_contra]):
         ...
 
     def finish(self) -> list[Event]:
-        """The source ended by itself: close what is open, tell the outcome."""
+        """The source ended by itself: close what is open, emit the outcome."""
         ...
 
     def fail(self, error: BaseException) -> list[Event]:
-        """The source broke: close what is open, tell the error."""
+        """The source failed: close what is open, emit the error."""
         ...
 
     def cancel(self) -> list[Event]:
-        """Somebody stopped the run: close what is open, tell so."""
+        """The run was stopped: close what is open, emit the outcome `cancelled`."""
         ...
 
 
@@ -57,7 +57,7 @@ async def translate(parts: AsyncIterable[Part], translator: Translator[Part]) ->
                 events, more = translator.feed(part), True
             except StopAsyncIteration:
                 events, more = ending(translator), False
-            except Exception as error:  # noqa: BLE001  any failure of a source is told as RUN_ERROR
+            except Exception as error:  # noqa: BLE001  any failure of a source becomes RUN_ERROR
                 events, more = translator.fail(error), False
             except BaseException:
                 for event in translator.cancel():
@@ -74,7 +74,7 @@ async def translate(parts: AsyncIterable[Part], translator: Translator[Part]) ->
 
 
 def translate_sync(parts: Iterable[Part], translator: Translator[Part]) -> Iterator[Event]:
-    """Drive a translator over a synchronous source, with the same promises as `translate`."""
+    """Drive a translator over a synchronous source, with the guarantees of `translate`."""
     yield from translator.start()
     source = iter(parts)
     try:
@@ -84,7 +84,7 @@ def translate_sync(parts: Iterable[Part], translator: Translator[Part]) -> Itera
                 events, more = translator.feed(part), True
             except StopIteration:
                 events, more = ending(translator), False
-            except Exception as error:  # noqa: BLE001  any failure of a source is told as RUN_ERROR
+            except Exception as error:  # noqa: BLE001  any failure of a source becomes RUN_ERROR
                 events, more = translator.fail(error), False
             except BaseException:
                 yield from translator.cancel()
@@ -99,7 +99,7 @@ def translate_sync(parts: Iterable[Part], translator: Translator[Part]) -> Itera
 
 
 def ending(translator: Translator[Part]) -> list[Event]:
-    """`finish()`, or RUN_ERROR when even that breaks: a stream never ends without its terminal event."""
+    """`finish()`, or RUN_ERROR if that fails: a stream never ends without its terminal event."""
     try:
         return translator.finish()
     except Exception as error:  # noqa: BLE001  a translator's own fault must not leave the stream open

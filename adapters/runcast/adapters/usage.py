@@ -1,6 +1,6 @@
 """Token usage of one run, summed per provider and model.
 
-Knows the protocol's rule that parts (reasoning, cached) are inside the totals; does not know where numbers come from.
+By the protocol's rule, parts (reasoning, cached) are inside the totals. Does not know where the numbers come from.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FIELDS = (
 
 
 class UsageTally:
-    """Adds up what the models of a run report. A number nobody reported stays absent, never 0."""
+    """Adds up what the models of a run report. A number that no model reported stays absent, never 0."""
 
     def __init__(self) -> None:
         self._sums: dict[tuple[str | None, str | None], dict[str, int]] = {}

@@ -1,8 +1,5 @@
-"""The three houses joined: runs that outlive the tab."""
+"""Adapters, log and broadcast joined: runs that outlive the tab."""
 
-from runcast.app.agents import EventFunction, as_adapter
-from runcast.app.auth import Door
-from runcast.app.cast import Cast
 from runcast.app.errors import (
     AppError,
     BadRequest,
@@ -15,14 +12,21 @@ from runcast.app.errors import (
     Over,
     Overtaken,
     TooLarge,
+    TooSlow,
     WrongMedia,
     WrongMethod,
 )
-from runcast.app.http import App
-from runcast.app.run import Cadence, Run, RunResult
-from runcast.app.tokens import watch_token
+from runcast.app.host.agent_adapters import as_adapter
+from runcast.app.host.cast import Cast
+from runcast.app.host.event_function import EventFunction
+from runcast.app.http.asgi_app import App
+from runcast.app.runs.handle import RunHandle, RunResult
+from runcast.app.runs.run import Cadence, Run
+from runcast.app.tenants.access_policy import AccessPolicy
+from runcast.app.tenants.tokens import watch_token
 
 __all__ = [
+    "AccessPolicy",
     "App",
     "AppError",
     "BadRequest",
@@ -30,7 +34,6 @@ __all__ = [
     "Cadence",
     "Cast",
     "Closing",
-    "Door",
     "EventFunction",
     "Full",
     "Gone",
@@ -39,8 +42,10 @@ __all__ = [
     "Over",
     "Overtaken",
     "Run",
+    "RunHandle",
     "RunResult",
     "TooLarge",
+    "TooSlow",
     "WrongMedia",
     "WrongMethod",
     "as_adapter",

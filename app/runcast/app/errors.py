@@ -1,18 +1,19 @@
-"""What can go wrong when runs are started, stopped and resumed, and how HTTP says it.
+"""Errors of starting, stopping and resuming runs, with their HTTP status.
 
 AppError
 ├── Busy             the thread has an active run, here or on another node
-│   └── Overtaken    the thread has gone on since, without this run
+│   └── Overtaken    the thread has continued without this run
 ├── Over             the run has ended already
-├── Full             as many runs as allowed are active; come back in a moment
+├── Full             as many runs as allowed are active; try again in a moment
 ├── Closing          the host is shutting down
-├── NotFound         no such thread, run, agent or tool call, as far as the asker may know
-├── NotAllowed       `authorize` said no
-├── Gone             a position that means nothing here any more
-├── BadRequest       what was sent cannot be understood, or makes no sense now
+├── NotFound         no such thread, run, agent or tool call, as far as the user may know
+├── NotAllowed       `authorize` refused
+├── Gone             a position that is no longer valid
+├── BadRequest       a request that cannot be understood, or makes no sense now
 │   ├── TooLarge     a body beyond the limit
+│   ├── TooSlow      a body that did not come in time
 │   └── WrongMedia   a body that is not JSON
-└── WrongMethod      there is something, but it is asked otherwise
+└── WrongMethod      the path exists, but not with this method
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from collections.abc import Iterable
 
 
 class AppError(Exception):
-    """Root of everything `runcast.app` raises on purpose; `status` and `title` are HTTP's words for it."""
+    """Root of everything `runcast.app` raises on purpose; `status` and `title` are for HTTP."""
 
     status = 500
     title = "Something went wrong"
+    retry_after: int | None = None  # seconds
 
     @property
     def headers(self) -> dict[str, str]:
-        """What else HTTP says of it."""
-        return {}
+        """Headers of its HTTP answer."""
+        return {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
 
 
 class Busy(AppError):
@@ -40,7 +42,7 @@ class Busy(AppError):
 
 
 class Overtaken(Busy):
-    """The thread has gone on since; look at it, and ask again if it still makes sense."""
+    """The thread has continued meanwhile; read it, and ask again if it still makes sense."""
 
 
 class Over(AppError):
@@ -55,41 +57,33 @@ class Full(AppError):
 
     status = 429
     title = "Too many runs"
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """When to come back."""
-        return {"retry-after": "1"}
+    retry_after = 1
 
 
 class Closing(AppError):
-    """The host is shutting down; ask the next one."""
+    """The host is shutting down; try another node, or again in a moment."""
 
     status = 503
     title = "Shutting down"
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """When to come back."""
-        return {"retry-after": "2"}
+    retry_after = 2
 
 
 class NotFound(AppError):
-    """No such thing, as far as the asker may know."""
+    """No such thing, as far as the user may know."""
 
     status = 404
     title = "Not found"
 
 
 class NotAllowed(AppError):
-    """The asker may not do this."""
+    """The user may not do this."""
 
     status = 403
     title = "Not allowed"
 
 
 class BadRequest(AppError):
-    """What was sent cannot be understood, or makes no sense now."""
+    """The request cannot be understood, or makes no sense now."""
 
     status = 400
     title = "Bad request"
@@ -102,18 +96,25 @@ class TooLarge(BadRequest):
     title = "Too large"
 
 
+class TooSlow(BadRequest):
+    """A body that did not come in time."""
+
+    status = 408
+    title = "Too slow"
+
+
 class WrongMedia(BadRequest):
-    """A body of a kind that is not taken."""
+    """A body of a kind that is not accepted."""
 
     status = 415
     title = "Not JSON"
 
 
 class WrongMethod(AppError):
-    """There is something at this path, but it is asked otherwise."""
+    """The path exists, but not with this method."""
 
     status = 405
-    title = "Ask otherwise"
+    title = "Wrong method"
 
     def __init__(self, sentence: str, *, allow: Iterable[str] = ()) -> None:
         super().__init__(sentence)
@@ -121,12 +122,12 @@ class WrongMethod(AppError):
 
     @property
     def headers(self) -> dict[str, str]:
-        """How it can be asked."""
+        """The methods there are."""
         return {"allow": ", ".join(self.allow)}
 
 
 class Gone(AppError):
-    """A position that means nothing here any more: start over from the snapshot."""
+    """A position that is no longer valid: start over from the snapshot."""
 
     status = 410
     title = "Start over"

@@ -1,6 +1,6 @@
-"""Five lines for FastAPI and Starlette: an agent, its page and its hub under a path of an application that is there.
+"""Five lines for FastAPI and Starlette: an agent, its page and its hub under a path of an existing application.
 
-Knows how frameworks mount and end; does not know routes.
+Knows how applications mount others and end; does not know routes.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
-from runcast.app.cast import Cast
-from runcast.app.http import App
+from runcast.app.host.cast import Cast
+from runcast.app.http.asgi_app import App
 
 
 class Mounts(Protocol):
-    """What is needed of a FastAPI or Starlette application."""
+    """A FastAPI or Starlette application, as far as it is needed here."""
 
     router: Any
 
@@ -32,31 +32,32 @@ def add_agent(
     url: str = "sqlite:///runcast.db",
     **options: Any,
 ) -> Cast:
-    """Serve an agent under a path: AG-UI endpoint at `path`, page at `path/`, sockets below. Answers its `Cast`.
+    """Serve an agent under a path: AG-UI endpoint at `path`, page at `path/`, sockets below. Returns its `Cast`.
 
-    With `cast` the agent joins one that is there, and whoever made it closes it; else one is opened over `url` and
-    closed when the application ends. Other options are those of `App`; without `authorize` only this machine's own
-    users are served.
+    With `cast` the agent joins an existing one, which its maker closes; else one is opened over `url` and closed when
+    the application ends. Other options are those of `App`; without `authorize` only this machine's own users are
+    served, who open the path once with the token that is logged at start.
     """
     ours = cast is None
     host = Cast.open(url) if cast is None else cast
     host.register(agent)
     app.mount(path, App(host, **options))
-    if ours:
-        _close_with(app, host)
+    _live_with(app, host, path, close=ours)
     return host
 
 
-def _close_with(app: Mounts, cast: Cast) -> None:
-    """A mounted app is not told when its application ends: the cast is closed in the application's own lifespan."""
+def _live_with(app: Mounts, cast: Cast, path: str, *, close: bool) -> None:
+    """A mounted app gets no lifespan messages, so the cast begins and ends in the application's own lifespan."""
     before = app.router.lifespan_context
 
     @asynccontextmanager
     async def lifespan(given: Any) -> AsyncGenerator[Any]:
         async with before(given) as state:
+            cast.access.announce(f"{path.rstrip('/')}/")
             try:
                 yield state
             finally:
-                await cast.aclose()
+                if close:
+                    await cast.aclose()
 
     app.router.lifespan_context = lifespan

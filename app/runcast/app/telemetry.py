@@ -1,7 +1,6 @@
-"""Spans and counters for whoever collects them, and the run's ids for whoever logs.
+"""Spans and counters for OpenTelemetry, where its API package is installed, and the run's ids for log records.
 
-OpenTelemetry when its API package is there, nothing otherwise. Knows runs from the outside: their ids, agent, length and
-end. Says nothing of what was said in them.
+Knows runs from the outside: their ids, agent, length and end. Holds nothing of their content.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ def _optional(name: str) -> Any:
 
 
 metrics, trace = _optional("metrics"), _optional("trace")
-# Made once: it counts for whatever provider there is, or will be.
+# Made once: it counts for the provider of the moment, also one that is set later.
 RUNS = None if metrics is None else metrics.get_meter("runcast").create_counter("runcast.runs", description="runs by how they ended")  # fmt: skip
 RUNNING: ContextVar[tuple[str, str]] = ContextVar("runcast.running", default=("-", "-"))
 
@@ -34,19 +33,24 @@ class RunIds(logging.Filter):
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Lets everything pass."""
-        record.thread_id, record.run_id = RUNNING.get()
+        """Accept every record."""
+        record.thread_id, record.run_id = map(_quoted, RUNNING.get())
         return True
 
 
+def _quoted(id: str) -> str:
+    """An id that cannot begin another line of the log."""
+    return id if id.isprintable() else repr(id)
+
+
 class RunSpan:
-    """What is told of one run when it ends."""
+    """The span of one run."""
 
     def __init__(self, span: Any) -> None:
         self._span = span
 
     def ended(self, *, status: str, events: int, code: str | None) -> None:
-        """How it ended, and how many entries it left."""
+        """Record its status, its number of entries and its error code."""
         if self._span is None:
             return
         self._span.set_attributes({"runcast.status": status, "runcast.events": events})

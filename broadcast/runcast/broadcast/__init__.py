@@ -1,14 +1,21 @@
-"""From the log to the people who watch: envelopes, and the ways they travel."""
+"""Envelopes of a run, the publishers that send them, and the hub that serves them to browsers."""
 
 from runcast.broadcast.broadcaster import Broadcaster
-from runcast.broadcast.budget import HUB, PUSHER, REVERB, SOKETI, Budget
-from runcast.broadcast.coalesce import Coalescer
 from runcast.broadcast.config import BroadcastConfig
-from runcast.broadcast.envelope import Envelope, fit
-from runcast.broadcast.errors import BroadcastError, ConfigError, HubError, PublishError, TooLarge
+from runcast.broadcast.envelopes.budget import HUB, PUSHER, REVERB, SOKETI, Budget
+from runcast.broadcast.envelopes.envelope import Envelope, fit
+from runcast.broadcast.envelopes.mapper import EnvelopeMapper
+from runcast.broadcast.envelopes.rollup import Coalescer
+from runcast.broadcast.errors import (
+    BroadcastError,
+    ConfigError,
+    HubError,
+    PublishError,
+    TooLarge,
+    WrongSettings,
+)
 from runcast.broadcast.history import LogHistory, Stretch
 from runcast.broadcast.hub import Hub, HubLimits, Position, Replay, channel_for, issue_token, sign_channel
-from runcast.broadcast.mapper import EnvelopeMapper
 from runcast.broadcast.publishers import (
     CentrifugoPublisher,
     MemoryPublisher,
@@ -46,6 +53,7 @@ __all__ = [
     "Stretch",
     "Take",
     "TooLarge",
+    "WrongSettings",
     "channel_for",
     "fit",
     "issue_token",

@@ -1,8 +1,8 @@
-"""Carries a run's entries to publishers, and never lets a publisher hurt the run.
+"""Sends a run's entries to publishers; no publisher's fault reaches the run.
 
-Maps and rolls up once, whatever the number of targets, so that all of them see the same envelopes; each target has
-queues and workers of its own (`publishers.delivery`), so that one that is slow or gone holds up no other. `publish`
-takes an entry of the log; `sink` makes a callable for runs that have no log.
+Maps and rolls up once, whatever the number of targets, so that all receive the same envelopes; each target has queues
+and workers of its own (`publishers/workers.py`), so that a slow one delays no other. `publish` takes an entry of the
+log; `sink` makes a callable for runs that have no log.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from typing import Unpack
 
 from ag_ui.core import Event
 
-from runcast.broadcast.budget import Budget, tightest
-from runcast.broadcast.coalesce import Coalescer
 from runcast.broadcast.config import Choice, chosen
-from runcast.broadcast.envelope import Envelope
+from runcast.broadcast.envelopes.budget import Budget, tightest
+from runcast.broadcast.envelopes.envelope import Envelope
+from runcast.broadcast.envelopes.mapper import EnvelopeMapper
+from runcast.broadcast.envelopes.rollup import Coalescer
 from runcast.broadcast.errors import ConfigError
 from runcast.broadcast.hub.channels import PRIVATE, channel_for
-from runcast.broadcast.mapper import EnvelopeMapper
 from runcast.broadcast.publishers.base import Publisher
-from runcast.broadcast.publishers.delivery import Delivered, Delivery, Patience
+from runcast.broadcast.publishers.workers import Delivered, Delivery, Patience, PatienceOptions
 from runcast.slim.entry import Entry
 
 log = logging.getLogger("runcast.broadcast")
@@ -42,9 +43,9 @@ class _Channel:
 
 
 class Broadcaster:
-    """Maps entries to envelopes and hands them to one publisher, or to several, channel by channel.
+    """Maps entries to envelopes and sends them to one publisher or several, channel by channel.
 
-    `config` is one for all threads, or a callable that gives a thread's by its id.
+    `config` is one for all threads, or a callable from a thread's id to its own.
     """
 
     def __init__(
@@ -53,29 +54,24 @@ class Broadcaster:
         *,
         config: Choice | None = None,
         prefix: str = PRIVATE,
-        queue: int = 1_000,
-        batch: int = 100,
         channels: int = 10_000,
-        backoff: tuple[float, float] = (0.1, 10.0),
-        attempts: int = 8,
-        idle: float = 60.0,
+        **patience: Unpack[PatienceOptions],
     ) -> None:
         publishers = [publisher] if isinstance(publisher, Publisher) else list(publisher)
         if not publishers:
             raise ConfigError("a broadcaster needs a publisher; MemoryPublisher() is the smallest")
         self.config = config
         self._prefix = prefix  # "private-agent." unless the channels are public on purpose
-        self._most = channels  # channels remembered; quiet ones are forgotten first
-        patience = Patience(queue, batch, backoff, attempts, idle)
+        self._most = channels  # channels kept; the longest quiet is dropped first
         self.publishers = tuple(publishers)
-        self._targets = [Delivery(each, patience) for each in publishers]
+        self._targets = [Delivery(each, Patience(**patience)) for each in publishers]
         self._budgets = [each.budget for each in publishers]
         self._channels: OrderedDict[str, _Channel] = OrderedDict()
         self._entries = self._envelopes = self._broken = 0
-        self._merged = 0  # by the roll-up of channels that are forgotten
+        self._merged = 0  # by the roll-up of dropped channels
 
     async def publish(self, entry: Entry) -> None:
-        """Queue what tells of this entry. Does not wait for the target and does not raise."""
+        """Queue the entry's envelopes. Does not wait for the target and does not raise."""
         self.put(entry)
 
     def put(self, entry: Entry) -> None:
@@ -87,20 +83,20 @@ class Broadcaster:
             if envelopes:
                 self._envelopes += len(envelopes)
                 self._roll_up(channel, envelopes)
-        except Exception:  # a fault here must not reach the agent
+        except Exception:  # no error here may reach the agent
             self._broken += 1
-            log.exception("an entry of thread %s could not be broadcast", entry.thread_id)
+            log.exception("an entry of thread %r could not be broadcast", entry.thread_id)
 
     def prime(self, entry: Entry) -> None:
-        """Let the mapper see an entry that was told already, by another process or before: what follows goes on there."""
+        """Feed the mapper an entry that was broadcast already, by another process or before, and send nothing."""
         try:
             self._channel(entry).mapper.feed(entry)
-        except Exception:  # a fault here must not reach whoever reads the log
+        except Exception:  # no error here may reach the reader of the log
             self._broken += 1
-            log.exception("an entry of thread %s could not be passed over", entry.thread_id)
+            log.exception("an entry of thread %r could not be mapped", entry.thread_id)
 
     def forget(self, thread_id: str) -> None:
-        """Let go of what is known of a thread; what waits is sent. The next entry of it begins anew."""
+        """Drop a thread's state after sending its held envelopes. Its next entry begins anew."""
         channel = self._channels.pop(thread_id, None)
         if channel is None:
             return
@@ -154,7 +150,7 @@ class Broadcaster:
 
     async def flush(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109  a bool, not an exception
         """Wait until everything queued is delivered; False when `timeout` seconds were not enough."""
-        await asyncio.sleep(0)  # what a sink was given in another thread comes first
+        await asyncio.sleep(0)  # events that a sink got in another thread come first
         for channel in self._channels.values():
             self._send(channel, channel.coalescer.flush())
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -164,8 +160,8 @@ class Broadcaster:
             await asyncio.sleep(0.005)
         return True
 
-    async def aclose(self, timeout: float = 5.0) -> None:  # noqa: ASYNC109  what is left then is let go
-        """Deliver what can be delivered in `timeout` seconds, then let go of everything."""
+    async def aclose(self, timeout: float = 5.0) -> None:  # noqa: ASYNC109  the rest is dropped
+        """Deliver for at most `timeout` seconds, then drop the rest and close the publishers."""
         await self.flush(timeout)
         for channel in self._channels.values():
             if channel.timer is not None:
@@ -194,7 +190,7 @@ class Broadcaster:
         return channel
 
     def _forget_quiet(self) -> None:
-        """Make room for one more: the channel that has been quiet the longest and has nothing waiting goes."""
+        """Make room for one more: drop the longest quiet channel that has nothing waiting."""
         while len(self._channels) >= self._most:
             quiet = next((thread for thread, c in self._channels.items() if self._is_quiet(c)), None)
             if quiet is None:
@@ -214,19 +210,19 @@ class Broadcaster:
         for envelope in envelopes:
             out += channel.coalescer.feed(envelope, now)
         self._send(channel, out)
-        self._wind(channel)
+        self._set_timer(channel)
 
-    def _wind(self, channel: _Channel) -> None:
-        """Have what the roll-up holds let go when its window ends."""
+    def _set_timer(self, channel: _Channel) -> None:
+        """Set a timer for the end of the roll-up's window."""
         due = channel.coalescer.due()
         if due is not None and channel.timer is None:
             loop = asyncio.get_running_loop()
-            channel.timer = loop.call_later(max(0, due - _now()) / 1000, self._ring, channel)
+            channel.timer = loop.call_later(max(0, due - _now()) / 1000, self._timed, channel)
 
-    def _ring(self, channel: _Channel) -> None:
+    def _timed(self, channel: _Channel) -> None:
         channel.timer = None
         self._send(channel, channel.coalescer.tick(_now()))
-        self._wind(channel)
+        self._set_timer(channel)
 
     def _send(self, channel: _Channel, envelopes: list[Envelope]) -> None:
         if envelopes:

@@ -1,4 +1,4 @@
-"""What is broadcast, and how much of it. A frozen value; three presets.
+"""The kinds of envelopes that are broadcast, and their limits. A frozen value; four presets.
 
 Does not know channels, targets or sockets.
 """
@@ -13,7 +13,7 @@ from runcast.broadcast.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class BroadcastConfig:
-    """What a watcher gets to see. The defaults are `standard()`."""
+    """The content of a watcher's stream. The defaults are `standard()`."""
 
     chunks: bool = True  # agent.stream.chunk
     reasoning: bool = False  # agent.reasoning.chunk
@@ -48,12 +48,12 @@ class BroadcastConfig:
 
     @classmethod
     def standard(cls) -> BroadcastConfig:
-        """Text too, and what the agent sends by itself. No arguments, no reasoning, no state."""
+        """Text and custom events too. No arguments, no reasoning, no state."""
         return cls()
 
     @classmethod
     def debug(cls) -> BroadcastConfig:
-        """Everything there is, arguments included: for a developer's own eyes."""
+        """Everything, arguments included: for the developer only."""
         return cls(
             reasoning=True,
             continuation=True,
@@ -66,7 +66,7 @@ class BroadcastConfig:
 
     @classmethod
     def agui(cls, *, max_envelope_bytes: int = 60_000) -> BroadcastConfig:
-        """The AG-UI events themselves, every one, for a client that speaks the protocol. Shows all there is."""
+        """Every AG-UI event itself, for a client that speaks the protocol. Hides nothing."""
         return cls(faithful=True, max_envelope_bytes=max_envelope_bytes, rollup_ms=0)
 
 

@@ -1,4 +1,4 @@
-"""Envelopes of the past, read from the log: what the hub and the HTTP API answer to `after`.
+"""Past envelopes from the log, for the hub's and the HTTP API's `after`.
 
 Nothing is stored twice: a run's entries are mapped again from its start, which gives the same envelopes as the first
 time. Knows the log and the mapper; does not know sockets or HTTP.
@@ -11,22 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from runcast.broadcast.budget import Budget
 from runcast.broadcast.config import Choice, chosen
-from runcast.broadcast.envelope import Envelope
-from runcast.broadcast.hub.auth import Position
-from runcast.broadcast.hub.ring import Replay
-from runcast.broadcast.mapper import EnvelopeMapper
+from runcast.broadcast.envelopes.budget import Budget
+from runcast.broadcast.envelopes.envelope import Envelope
+from runcast.broadcast.envelopes.mapper import EnvelopeMapper
+from runcast.broadcast.hub.memory.ring import Replay
+from runcast.broadcast.hub.signatures import Position
+from runcast.slim.archive.info import RunInfo, ThreadInfo
 from runcast.slim.entry import Entry
 from runcast.slim.errors import UnknownThread
-from runcast.slim.log_info import RunInfo, ThreadInfo
 
 _READ = 1_000  # entries read at once
-_PLACES = 256  # threads whose mapper is kept for whoever asks on from there
+_PLACES = 256  # mappers kept for readers that continue from there
 
 
 class EntryLog(Protocol):
-    """What is needed of a `RunLog`."""
+    """The part of a `RunLog` that history reads."""
 
     async def thread(self, thread_id: str) -> ThreadInfo | None:
         """The thread, or None."""
@@ -43,7 +43,7 @@ class EntryLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Some envelopes after a position; `more` says that the thread goes on behind them."""
+    """Some envelopes after a position; `more`: the thread has later ones."""
 
     recovered: bool
     epoch: str
@@ -62,7 +62,7 @@ class LogHistory:
         self._places: OrderedDict[tuple[str, str], tuple[int, EnvelopeMapper]] = OrderedDict()
 
     async def __call__(self, session_id: str, position: Position, *, until: int | None, most: int) -> Replay:
-        """All that came after a position, for the hub; not recovered when it is more than `most`."""
+        """All envelopes after a position, for the hub; not recovered when there are more than `most`."""
         stretch = await self.read(session_id, position, most=most, until=until)
         if not stretch.recovered or stretch.more:
             return Replay(False, stretch.epoch, stretch.head)
@@ -88,7 +88,7 @@ class LogHistory:
     async def _map(
         self, session_id: str, epoch: str, after: int, end: int, most: int
     ) -> tuple[list[Envelope], int]:
-        """Envelopes of the entries in `after < seq <= end`, until there are `most`; and how far that was."""
+        """Envelopes of the entries in `after < seq <= end`, until there are `most`; and the last seq that was read."""
         seq, mapper = self._places.pop((session_id, epoch), (after + 1, None))
         if mapper is None or seq > after:
             seq, mapper = (
@@ -103,19 +103,19 @@ class LogHistory:
             for entry in entries:
                 if entry.seq > end or len(found) >= most:
                     break
-                told = mapper.feed(entry)
+                envelopes = mapper.feed(entry)
                 seq = entry.seq
                 if seq > after:
-                    found += told
+                    found += envelopes
         self._places[session_id, epoch] = (seq, mapper)
         while len(self._places) > _PLACES:
             self._places.popitem(last=False)
         return found, seq
 
     async def _start(self, session_id: str, after: int) -> int:
-        """The place before the run that holds the first entry asked for: a mapper has to see runs from their start.
+        """The seq before the run of the first requested entry: a mapper needs a run from its first event.
 
-        From inside a pruned run there is no going on: its entries are folded, and would tell again what was told.
+        Inside a pruned run it cannot continue: its entries are folded, and would repeat earlier envelopes.
         """
         runs = await self._log.runs(session_id)
         if any(run.pruned and run.first_seq <= after < run.last_seq for run in runs):
@@ -126,6 +126,6 @@ class LogHistory:
 
 
 def _chained(envelopes: list[Envelope], after: int) -> list[Envelope]:
-    """The same, with the first entry's envelopes following what was asked for."""
+    """The same, with the requested seq as `prev` of the first entry's envelopes."""
     first = envelopes[0].seq if envelopes else 0
     return [replace(each, prev=after) if each.seq == first else each for each in envelopes]

@@ -3,37 +3,7 @@
 Everything promised by this house is named here; what is not named here is private.
 """
 
-from runcast.slim.checkpoint import Checkpoint, checkpoint
-from runcast.slim.chunks import ChunkExpander
-from runcast.slim.compact import Compactor, compact
-from runcast.slim.config import SlimConfig
-from runcast.slim.entry import Entry
-from runcast.slim.errors import (
-    CheckpointRefused,
-    Conflict,
-    EvidenceRefused,
-    InvalidStream,
-    LineageError,
-    ReaderTooSlow,
-    SlimError,
-    SnapshotError,
-    StoreError,
-    UnknownThread,
-    WireError,
-)
-from runcast.slim.evidence import Evidence, Omission, canonical, collect_evidence, export_evidence
-from runcast.slim.fold import Conversation, fold
-from runcast.slim.join import Join
-from runcast.slim.lineage import (
-    EdgeKind,
-    NormalizedInput,
-    RunNode,
-    ancestors,
-    denormalize_input,
-    normalize_input,
-)
-from runcast.slim.log import RunLog
-from runcast.slim.log_info import (
+from runcast.slim.archive.info import (
     Compacted,
     LogStats,
     Portion,
@@ -43,21 +13,54 @@ from runcast.slim.log_info import (
     ThreadInfo,
     ThreadSize,
 )
-from runcast.slim.log_notes import Notes
-from runcast.slim.patterns import CARD_NUMBER, DEFAULT_KEYS, DEFAULT_PATTERNS, EMAIL, SecretPattern
-from runcast.slim.records import RunRecord
-from runcast.slim.redact import Redactor
-from runcast.slim.redact_stream import StreamRedactor
-from runcast.slim.rules import Violation
-from runcast.slim.snapshot import AgentSerializer, SlimSerializer
-from runcast.slim.state import AgentState, StateBuilder
-from runcast.slim.steps import StepRecord, Usage
+from runcast.slim.archive.lineage import (
+    EdgeKind,
+    NormalizedInput,
+    RunNode,
+    ancestors,
+    denormalize_input,
+    normalize_input,
+)
+from runcast.slim.compaction.compactor import Compactor, compact
+from runcast.slim.compaction.late_join import Join
+from runcast.slim.entry import Entry
+from runcast.slim.errors import (
+    CheckpointRefused,
+    Conflict,
+    EvidenceRefused,
+    InvalidStream,
+    LineageError,
+    PatchRefused,
+    PatchTooLarge,
+    ReaderTooSlow,
+    SlimError,
+    SnapshotError,
+    StoreError,
+    UnknownThread,
+    WireError,
+)
+from runcast.slim.evidence import Evidence, Omission, canonical, collect_evidence, export_evidence
+from runcast.slim.folding.checkpoint import Checkpoint, checkpoint
+from runcast.slim.folding.conversation import Conversation, fold
+from runcast.slim.folding.run_records import RunRecord
+from runcast.slim.folding.step_records import StepRecord, Usage
+from runcast.slim.log.keeping import Archive
+from runcast.slim.log.log_options import LogOptions
+from runcast.slim.log.notes import Notes
+from runcast.slim.log.recovery import Recovery
+from runcast.slim.log.run_log import RunLog
+from runcast.slim.protocol.chunk_expander import ChunkExpander
+from runcast.slim.protocol.rules import Violation
+from runcast.slim.protocol.verifier import Verifier, verify
+from runcast.slim.redaction.patterns import CARD_NUMBER, DEFAULT_KEYS, DEFAULT_PATTERNS, EMAIL, SecretPattern
+from runcast.slim.redaction.redactor import Redactor
+from runcast.slim.redaction.stream_redactor import StreamRedactor
+from runcast.slim.snapshots.agent_state import AgentState, StateBuilder
+from runcast.slim.snapshots.schedule import SnapshotTaker
+from runcast.slim.snapshots.serializer import AgentSerializer, SlimSerializer
+from runcast.slim.snapshots.slim_config import SlimConfig
 from runcast.slim.stores import MemoryStore, Note, Store, Watch, open_store
-from runcast.slim.streams import EventReader, decode_array, decode_lines, encode_array, encode_lines
-from runcast.slim.strict import decode_strict
-from runcast.slim.taker import SnapshotTaker
-from runcast.slim.verify import Verifier, verify
-from runcast.slim.wire import (
+from runcast.slim.wire.codec import (
     AnyEvent,
     UnknownEvent,
     decode,
@@ -67,6 +70,8 @@ from runcast.slim.wire import (
     encode_sse,
     is_known,
 )
+from runcast.slim.wire.streams import EventReader, decode_array, decode_lines, encode_array, encode_lines
+from runcast.slim.wire.strict import decode_strict
 
 __all__ = [
     "CARD_NUMBER",
@@ -76,6 +81,7 @@ __all__ = [
     "AgentSerializer",
     "AgentState",
     "AnyEvent",
+    "Archive",
     "Checkpoint",
     "CheckpointRefused",
     "ChunkExpander",
@@ -91,15 +97,19 @@ __all__ = [
     "InvalidStream",
     "Join",
     "LineageError",
+    "LogOptions",
     "LogStats",
     "MemoryStore",
     "NormalizedInput",
     "Note",
     "Notes",
     "Omission",
+    "PatchRefused",
+    "PatchTooLarge",
     "Portion",
     "Pruned",
     "ReaderTooSlow",
+    "Recovery",
     "Redactor",
     "RunInfo",
     "RunLog",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runcast.slim.wire import AnyEvent
+    from runcast.slim.wire.codec import AnyEvent
 
 
 @dataclass(frozen=True, slots=True)

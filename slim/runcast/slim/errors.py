@@ -1,18 +1,20 @@
-"""What can go wrong in this house, one class a situation.
+"""The errors of this house, one class for each situation.
 
     SlimError
     ├── WireError            bytes or a mapping that are not an AG-UI event
+    ├── PatchRefused         a JSON Patch that does not apply to its document
+    │   └── PatchTooLarge    it would create more than a patch or a document may hold
     ├── LineageError         a run's ancestors form a cycle, are unknown, or belong to another thread
     ├── StoreError           the store could not do it (disk full, gone, read-only, newer schema)
-    │   ├── Conflict         somebody else wrote this place in the log, or owns the run
+    │   ├── Conflict         another writer took this place in the log, or owns the run
     │   └── UnknownThread    no such thread or run for this tenant
     ├── ReaderTooSlow        an attached reader lagged past its bound and was cut; come back with `after`
     ├── InvalidStream        the log holds streams to the verifier, and this event breaks a rule
-    ├── CheckpointRefused    a conversation that one MESSAGES_SNAPSHOT cannot say
+    ├── CheckpointRefused    a conversation that one MESSAGES_SNAPSHOT cannot express
     ├── SnapshotError        a snapshot that cannot be read, with the path of the wrong value
-    └── EvidenceRefused      a run that cannot be exported without saying more than is true
+    └── EvidenceRefused      a run that cannot be exported without loss
 
-A message says what to do next.
+A message is a sentence with the next step.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ class SlimError(Exception):
 
 
 class WireError(SlimError):
-    """Something that is not an AG-UI event: where it stood, what it was, what was expected."""
+    """Data that is not an AG-UI event: its place, the problem, the expected form."""
 
     def __init__(
         self,
@@ -31,7 +33,7 @@ class WireError(SlimError):
         *,
         expected: str | None = None,
         position: int | None = None,
-        type: str | None = None,  # the wire's own word
+        type: str | None = None,  # the type on the wire
         record: int | None = None,
     ) -> None:
         self.problem = problem
@@ -46,7 +48,7 @@ class WireError(SlimError):
         super().__init__(f"{problem}{what}{at}{where}{wanted}")
 
     def within(self, record: int, offset: int) -> WireError:
-        """The same trouble as a reader of streams sees it: in this record, whose bytes start at this offset."""
+        """The same error for a reader of streams: in this record, which starts at this offset."""
         return WireError(
             self.problem,
             expected=self.expected,
@@ -56,12 +58,20 @@ class WireError(SlimError):
         )
 
 
+class PatchRefused(SlimError):
+    """A JSON Patch that does not apply to its document; nothing of it was applied."""
+
+
+class PatchTooLarge(PatchRefused):
+    """A JSON Patch that would create more than a patch or a document may hold, found before it was created."""
+
+
 class LineageError(SlimError):
-    """A chain of ancestors that cannot be walked."""
+    """A chain of ancestors that cannot be followed."""
 
 
 class StoreError(SlimError):
-    """The store could not do what was asked; nothing was half written."""
+    """The store could not do the call; nothing was half written."""
 
 
 class Conflict(StoreError):
@@ -88,11 +98,11 @@ class InvalidStream(SlimError):
 
 
 class CheckpointRefused(SlimError):
-    """A conversation that one MESSAGES_SNAPSHOT cannot say: keep its events, compacted, instead."""
+    """A conversation that one MESSAGES_SNAPSHOT cannot express: keep its events, compacted, instead."""
 
 
 class SnapshotError(SlimError):
-    """A snapshot that cannot be read; the path says where."""
+    """A snapshot that cannot be read; `path` names the place."""
 
     def __init__(self, path: str, problem: str) -> None:
         self.path = path

@@ -1,10 +1,10 @@
-"""One run as a small artifact that others can check: who said what, between a start and an end.
+"""Exports one run as a small artifact that others can check: its messages between a start and an end.
 
-Holds to the contract `ag-ui.compacted-message-snapshot.export.v1`: one RUN_STARTED, exactly one MESSAGES_SNAPSHOT,
-one terminal event, and of the messages only id, role, text and name, within its limits. It claims nothing about
-state, branches, timing or what else was streamed. A run that does not fit is refused with a typed reason, never cut;
-`policy="omit"` leaves out single messages instead and says so in a report beside the artifact, which has no field
-for that. A run that streamed anything else needs a projection, and the caller names it. Knows events; does not know logs or files.
+The contract `ag-ui.compacted-message-snapshot.export.v1` needs one RUN_STARTED, exactly one MESSAGES_SNAPSHOT, one
+terminal event, and of each message only id, role, text and name, within limits. It claims nothing about state,
+branches, timing or other events. A run that does not fit is refused with a typed reason, never cut. With
+`policy="omit"` single messages are left out and reported beside the artifact, which has no field for them. A run with
+other events needs a projection that the caller names. Knows events; does not know logs or files.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from ag_ui.core import (
 
 from runcast.slim.entry import Entry
 from runcast.slim.errors import EvidenceRefused
-from runcast.slim.fold import fold
-from runcast.slim.redact import Redactor
-from runcast.slim.text import has_lone_surrogate
+from runcast.slim.folding.conversation import fold
+from runcast.slim.redaction.redactor import Redactor
+from runcast.slim.values.surrogates import has_lone_surrogate
 
 if TYPE_CHECKING:
-    from runcast.slim.wire import AnyEvent
+    from runcast.slim.wire.codec import AnyEvent
 
 __all__ = ["Evidence", "Omission", "canonical", "collect_evidence", "export_evidence"]
 
@@ -54,7 +54,7 @@ _SCHEME = re.compile("://")
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """A message that was left out, and why."""
+    """A message that was left out, and the reason."""
 
     message_id: str
     reason: str
@@ -62,18 +62,16 @@ class Omission:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """An artifact, and what it cannot say of itself."""
+    """An artifact, and the facts that it has no field for."""
 
     artifact: dict[str, Any]
-    projection: Projection | None  # how the messages were got, where the run was more than its envelope
+    projection: Projection | None  # the source of the messages, if the run had other events
     omissions: tuple[Omission, ...] = ()
-    outcome_lost: str | None = (
-        None  # an interrupted or cancelled run: the artifact says RUN_FINISHED, as of any other
-    )
+    outcome_lost: str | None = None  # `interrupt` or `cancelled`, which the artifact shows as RUN_FINISHED
 
 
 def export_evidence(events: Iterable[AnyEvent | Entry], **options: Any) -> dict[str, Any]:
-    """The artifact of one run; `options` are those of `collect_evidence`, which also says what was left out."""
+    """The artifact of one run; `options` are those of `collect_evidence`, which also reports what was left out."""
     return collect_evidence(events, **options).artifact
 
 
@@ -92,11 +90,10 @@ def collect_evidence(
 ) -> Evidence:
     """Export one run: the one named, or the only one there is. Raises `EvidenceRefused`.
 
-    Events may come as entries of a log, whose times then stand in for times that events lack. A run that is more than
-    RUN_STARTED, one MESSAGES_SNAPSHOT and a terminal event needs a `projection`: `snapshot` takes the one snapshot it
-    has, `fold` what all its events, and those before it, amount to. An interrupted or cancelled run reads like a
-    finished one in the artifact: `lose_outcome` says that this is understood. `parent_run_id` comes from the log's
-    lineage.
+    Events may be entries of a log, whose times replace missing timestamps. A run with more than RUN_STARTED, one
+    MESSAGES_SNAPSHOT and a terminal event needs a `projection`: `snapshot` takes its one snapshot, `fold` folds its
+    events and those before it. The artifact shows an interrupted or cancelled run as a finished one;
+    `lose_outcome=True` accepts that. `parent_run_id` comes from the log's lineage.
     """
     placed = [_placed(each) for each in events]
     run = _run(placed, thread_id, run_id)
@@ -108,9 +105,7 @@ def collect_evidence(
         )
     rows, omissions = _rows(messages, policy, redactor or Redactor())
     if not rows:
-        raise EvidenceRefused(
-            "no_messages", "nothing of the run fits; an artifact needs at least one message"
-        )
+        raise EvidenceRefused("no_messages", "no message of the run fits; an artifact needs at least one")
     began = run.started_at if started_at is None else started_at
     artifact = {
         "schema": SCHEMA,
@@ -156,7 +151,7 @@ class _Run:
 
 
 def _placed(each: AnyEvent | Entry) -> tuple[AnyEvent, int | None]:
-    """An event and when it happened, or was received."""
+    """An event and its timestamp, or its time of receipt."""
     event = each.event if isinstance(each, Entry) else each
     own: object = getattr(event, "timestamp", None)
     received = each.at if isinstance(each, Entry) else None
@@ -180,7 +175,7 @@ def _run(placed: list[tuple[AnyEvent, int | None]], thread_id: str | None, run_i
         )
     run = fitting[0]
     if run.end is None:
-        raise EvidenceRefused("truncated_run", "the run has no terminal event, and none is made up for it")
+        raise EvidenceRefused("truncated_run", "the run has no terminal event; wait for its end or resume it")
     return run
 
 
@@ -191,7 +186,7 @@ def _take(run: _Run, event: AnyEvent, at: int | None) -> None:
 
 
 def _messages(run: _Run, projection: Projection | None, before: list[AnyEvent]) -> list[Message]:
-    """The messages to export, from where they were asked for."""
+    """The messages to export."""
     if projection == "fold":
         return fold([*before[: run.place], run.start, *run.inside]).messages
     own = [event for event in run.inside if isinstance(event, MessagesSnapshotEvent)]
@@ -204,7 +199,7 @@ def _messages(run: _Run, projection: Projection | None, before: list[AnyEvent]) 
         other = next(event for event in run.inside if event is not own[0])
         raise EvidenceRefused(
             "other_events",
-            f"the run also has {other.type}; projection='snapshot' takes its MESSAGES_SNAPSHOT and leaves the rest",
+            f"the run also has {getattr(other.type, 'value', other.type)}; projection='snapshot' takes its MESSAGES_SNAPSHOT and leaves the rest",
         )
     return list(own[0].messages)
 
@@ -239,7 +234,7 @@ def _row(message: Message, redactor: Redactor) -> dict[str, str]:
     content: object = message.content
     if message.role not in ROLES:
         raise EvidenceRefused(
-            "role", f"{where} has the role {message.role}, which the artifact does not have"
+            "role", f"{where} has the role {message.role}, which the artifact has no field for"
         )
     if content is not None and not isinstance(content, str):
         raise EvidenceRefused("content_parts", f"{where} has parts; the artifact holds plain text")
@@ -278,10 +273,10 @@ def _error(event: RunErrorEvent, redactor: Redactor) -> dict[str, str]:
     message = redactor.text(event.message).strip()
     if not message:
         raise EvidenceRefused("blank_error", "the RUN_ERROR has no message, and a failed run needs one")
-    said = {"error_message": _bounded(message, LONGEST_ERROR, "error_too_long", "error_message")}
+    fields = {"error_message": _bounded(message, LONGEST_ERROR, "error_too_long", "error_message")}
     if event.code:
-        said["error_code"] = _bounded(event.code, LONGEST_CODE, "error_code_too_long", "error_code")
-    return said
+        fields["error_code"] = _bounded(event.code, LONGEST_CODE, "error_code_too_long", "error_code")
+    return fields
 
 
 def _time(at: int | None, where: str) -> str:

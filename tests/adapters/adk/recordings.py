@@ -22,7 +22,7 @@ from google.adk.platform.time import set_time_provider
 from google.adk.platform.uuid import set_id_provider
 
 from runcast.adapters.adk import AdkOptions, AdkTranslator
-from runcast.adapters.frame import RunIds
+from runcast.adapters.run_frame import RunIds
 
 HERE = Path(__file__).parent / "recordings"
 LARGEST = 100_000

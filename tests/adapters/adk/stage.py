@@ -23,8 +23,8 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.session import Session
 
 from runcast.adapters.adk import AdkAdapter, AdkOptions, messages_from_events
-from runcast.adapters.adk.values import visible
-from runcast.slim.verify import verify
+from runcast.adapters.adk.plain_values import visible
+from runcast.slim.protocol.verifier import verify
 from tests.adapters.adk.recordings import count_ids_and_times, record
 from tests.e2e.oracle import Oracle
 

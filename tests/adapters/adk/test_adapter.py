@@ -86,31 +86,6 @@ async def test_case_54_who_leaves_at_the_terminal_event_leaves_a_free_thread():
     assert adapter.active == []
 
 
-async def test_case_54_or_waits_its_turn(oracle: Oracle):
-    stage = Stage(
-        agent("root", text("one"), text("two"), text("three"), pace=0.005),
-        options=AdkOptions(on_busy="queue"),
-    )
-    runs = await asyncio.gather(*(collect(stage.adapter, said("t1", f"r{n}", f"q{n}")) for n in (1, 2, 3)))
-    for run in runs:
-        assert run[-1].outcome.type == "success"
-        strict(run)
-    assert [it.content for it in await stage.messages()] == ["q1", "one", "q2", "two", "q3", "three"]
-
-
-async def test_case_54_a_run_that_waits_its_turn_can_be_stopped():
-    adapter = AdkAdapter(agent("root", text(*LONG), pace=0.001), options=AdkOptions(on_busy="queue"))
-    first = asyncio.create_task(collect(adapter, said("t", "r1")))
-    await asyncio.sleep(0.02)
-    second = asyncio.create_task(collect(adapter, said("t", "r2")))
-    await asyncio.sleep(0.02)
-    await adapter.stop("r2")
-    events = await second
-    assert kinds(events) == ["RUN_STARTED", "RUN_FINISHED"]
-    assert events[-1].outcome.type == "cancelled"
-    assert (await first)[-1].outcome.type == "success"
-
-
 async def test_many_threads_run_at_once():
     root = agent("root", text(*LONG[:20]), pace=0.002)
     adapter = AdkAdapter(root)
@@ -296,6 +271,7 @@ class Point:
 
     def __init__(self, messages: Any = (), state: Any = None, **framework: Any) -> None:
         self.messages = messages
+        self.history = None
         self.state = state
         self.interrupts = ()
         self.framework = framework

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ag_ui.core import AssistantMessage, ReasoningMessage, RunAgentInput, ToolMessage, UserMessage
 
+from runcast.adapters.adk.intake.corrections import corrections
 from runcast.adapters.adk.options import AdkOptions
-from runcast.adapters.adk.standing import corrections
 from tests.adapters.adk.fakes import agent, text
 from tests.adapters.adk.stage import Stage
 

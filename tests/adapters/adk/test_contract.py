@@ -14,7 +14,7 @@ from google.genai import types
 from runcast.adapters.adk import AdkOptions
 from tests.adapters.adk.fakes import agent, call, calls, chunk, text, thinks, turn
 from tests.adapters.adk.stage import Stage, kinds, strict
-from tests.adapters.contract import REFUSALS, STORIES, told
+from tests.adapters.contract import BEGIN, REFUSALS, STORIES, TEXT, told
 
 
 def look(q: str = "") -> dict[str, Any]:
@@ -83,13 +83,21 @@ PLAYED: dict[str, list[Callable[[], Awaitable[Stage]]]] = {
 }
 
 
+# A workflow's node that is an agent has that agent's steps, and none beside them.
+AGENT_NODE = [
+    *(*BEGIN, "STEP_FINISHED", "SUBAGENT_STARTED", "STEP_STARTED", *TEXT),
+    *("STEP_FINISHED", "SUBAGENT_FINISHED", "RUN_FINISHED"),
+]
+EXPECTED = {**STORIES, "subagent": [AGENT_NODE]}
+
+
 @pytest.mark.parametrize("story", STORIES)
 async def test_a_story_is_told_as_by_every_framework(story: str):
     for play in PLAYED[story]:
         stage = await play()
         for events in stage.runs:
             strict(events)
-        assert [told(kinds(events)) for events in stage.runs] == STORIES[story]
+        assert [told(kinds(events)) for events in stage.runs] == EXPECTED[story]
 
 
 async def send(stage: Stage, wrong: str, waiting: str) -> Any:
@@ -110,7 +118,8 @@ async def send(stage: Stage, wrong: str, waiting: str) -> Any:
 
 @pytest.mark.parametrize("wrong", REFUSALS)
 async def test_wrong_input_is_refused_as_by_every_framework(wrong: str):
-    options = AdkOptions(interrupt_ttl=-1) if wrong == "too late" else AdkOptions()
+    ttl = -1 if wrong == "too late" else None
+    options = AdkOptions(on_new_message="refuse", interrupt_ttl=ttl)
     script = [text("fine")] if wrong == "no question" else [calls(call("ask")), text("done")]
     stage = Stage(agent("root", *script, tools=[LongRunningFunctionTool(ask)]), options=options)
     await stage.say("hi")

@@ -15,12 +15,12 @@ from google.genai import types
 
 from runcast.adapters import InvalidInput, OpenBlocks
 from runcast.adapters.adk import AdkAdapter, AdkOptions, AdkPlugin, AdkTranslator, messages_from_events
-from runcast.adapters.adk.intake import check_place
-from runcast.adapters.adk.reading import Reader
-from runcast.adapters.adk.steps import Steps
-from runcast.adapters.adk.streamed_args import ArgsWriter
-from runcast.adapters.adk.values import Sent, changes, cut, dumps, plain
-from runcast.adapters.frame import RunIds
+from runcast.adapters.adk.intake.plan import check_place
+from runcast.adapters.adk.plain_values import Sent, changes, cut, dumps, plain
+from runcast.adapters.adk.stream.complete_event import Reader
+from runcast.adapters.adk.stream.steps import Steps
+from runcast.adapters.adk.stream.streamed_args import ArgsWriter
+from runcast.adapters.run_frame import RunIds
 from tests.adapters.adk.fakes import agent, call, calls, text
 from tests.adapters.adk.stage import Stage, kinds, strict
 
@@ -138,7 +138,7 @@ def test_code_without_a_language_and_a_result_that_names_its_code():
 
 def test_a_part_that_says_nothing_says_nothing():
     reading = Reader().read(event(types.Part(text="")))
-    assert not reading.speaks
+    assert not reading.has_content
     assert messages_from_events([event(types.Part(text=""))]) == []
 
 

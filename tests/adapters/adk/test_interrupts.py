@@ -17,6 +17,7 @@ from google.adk.workflow import START, Workflow
 from google.genai import types
 
 from runcast.adapters.adk import AdkOptions
+from runcast.slim.folding.conversation import fold
 from tests.adapters.adk.fakes import agent, call, calls, model_of, text, turn
 from tests.adapters.adk.stage import Stage, brief, kinds, texts, wire
 from tests.e2e.oracle import Oracle
@@ -177,7 +178,7 @@ async def test_case_31_an_approved_call_has_exactly_one_result(oracle: Oracle, p
     assert brief(run) == CALL
     (asked,) = stage.interrupts
     assert asked.reason == "tool_approval"
-    assert asked.message.startswith("Please approve or reject")
+    assert asked.message == "Run danger?"
     assert asked.tool_call_id == next(it.tool_call_id for it in run if it.type.value == "TOOL_CALL_START")  # type: ignore[union-attr]
     await stage.answer({asked.id: payload})
     client = await stage.check(oracle)
@@ -292,6 +293,9 @@ async def test_case_35_a_workflow_that_needs_input_asks_and_goes_on(oracle: Orac
     await stage.check(oracle)
 
 
+REFUSE = AdkOptions(on_new_message="refuse")
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -305,7 +309,7 @@ async def test_case_35_a_workflow_that_needs_input_asks_and_goes_on(oracle: Orac
 async def test_case_36_a_wrong_answer_is_refused_and_nothing_stored(
     oracle: Oracle, given: dict[str, Any], sentence: str
 ):
-    stage = Stage(agent("root", calls(call("ask", {"q": "1"})), text("thanks"), tools=[ASK]))
+    stage = Stage(agent("root", calls(call("ask", {"q": "1"})), text("thanks"), tools=[ASK]), options=REFUSE)
     await stage.say("hi")
     (asked,) = stage.interrupts
     before = (await stage.session()).events  # type: ignore[union-attr]
@@ -432,8 +436,8 @@ async def test_a_frontend_tool_may_end_the_run_as_a_pending_call(oracle: Oracle)
     run = await stage.say("hi", tools=[FRONTEND])
     outcome = run[-1].outcome  # type: ignore[union-attr]
     assert outcome.type == "success"
-    assert len(outcome.pending_tool_call_ids) == 1
-    result = ToolMessage(id="tm1", tool_call_id=outcome.pending_tool_call_ids[0], content="blue")
+    [pending] = fold(run).pending_tool_call_ids
+    result = ToolMessage(id="tm1", tool_call_id=pending, content="blue")
     await stage.send([*await stage.messages(), result], tools=[FRONTEND])
     client = await stage.check(oracle)
     assert texts(client)[2:] == [("tool", "blue"), ("assistant", "blue it is")]

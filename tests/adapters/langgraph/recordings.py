@@ -19,16 +19,19 @@ from ag_ui.core import Event, RunAgentInput
 from langchain_core.messages import BaseMessage
 from langgraph.types import Interrupt
 
-from runcast.adapters.frame import RunIds
 from runcast.adapters.langgraph import LangGraphOptions, LangGraphTranslator, to_agui
-from runcast.adapters.langgraph.encode import plain
-from runcast.adapters.langgraph.parts import Aside
-from runcast.adapters.langgraph.state import as_mapping
+from runcast.adapters.langgraph.plain_values import plain
+from runcast.adapters.langgraph.stream.graph_state import as_state
+from runcast.adapters.langgraph.stream.parts import Aside
+from runcast.adapters.run_frame import RunIds
 
 HERE = Path(__file__).parent / "recordings"
 OPTIONS: Mapping[str, LangGraphOptions] = {
     "38_subagents_inline": LangGraphOptions(subagents="inline"),
     "38_subagents_hidden": LangGraphOptions(subagents="hidden"),
+    "66_a_summariser_that_does_not_stream": LangGraphOptions(internal_calls="activity"),
+    "68_no_raw_address_streams": LangGraphOptions(hold_text_of={"model"}),
+    "68_whole_answers_are_redacted_too": LangGraphOptions(hold_text_of={"model"}),
 }
 
 
@@ -46,7 +49,7 @@ def freeze(value: Any) -> Any:
         return {"$": "error", "name": type(value).__name__, "text": str(value)}
     if isinstance(value, tuple):
         return {"$": "tuple", "items": [freeze(each) for each in value]}
-    state = as_mapping(value)
+    state = as_state(value)
     if state is not None:
         return {str(key): freeze(each) for key, each in state.items()}
     if isinstance(value, list):
@@ -101,6 +104,7 @@ class Recording:
             RunIds("t", f"r{run + 1}"),
             input=RunAgentInput.model_validate(told["input"]) if told["input"] else None,
             options=OPTIONS.get(self.name),
+            state_keys=told.get("state_keys"),
             known=told["known"],
             aliases=told["aliases"],
             to_messages=to_agui,

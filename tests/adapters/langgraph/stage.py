@@ -8,7 +8,7 @@ messages, and does it hold the graph's state?
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -16,9 +16,9 @@ from ag_ui.core import Event, Message, ResumeEntry, RunAgentInput, UserMessage
 from pydantic import TypeAdapter
 
 from runcast.adapters.langgraph import LangGraphAdapter, LangGraphOptions
-from runcast.adapters.langgraph.encode import plain
-from runcast.adapters.langgraph.messages import to_agui
-from runcast.slim.verify import verify
+from runcast.adapters.langgraph.intake.messages import to_agui
+from runcast.adapters.langgraph.plain_values import plain
+from runcast.slim.protocol.verifier import verify
 from tests.adapters.langgraph.recordings import freeze, trimmed
 
 MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
@@ -79,6 +79,7 @@ class Stage:
                 "known": sorted(given.get("known", ())),
                 "aliases": dict(given.get("aliases") or {}),
                 "shown": [],
+                "state_keys": sorted(self._shown_keys()),
             }
             self.kept.append(translator)
             return translator
@@ -130,16 +131,26 @@ class Stage:
         if self.oracle is None:
             return
         found = (await self.graph.aget_state({"configurable": {"thread_id": self.thread}})).values
-        theirs = said(self.view["messages"], without=without)
-        ours = said(dumped(to_agui(found.get("messages", []))))
+        ids = {str(each.id) for each in found.get("messages", [])}
+        theirs = said(self.view["messages"], without=without, held=ids)
+        ours = said(
+            dumped(
+                to_agui(
+                    [each for each in found.get("messages", []) if "lc_source" not in each.additional_kwargs]
+                )
+            )
+        )
         ours = ours[: len(ours) - held]  # results that wait for an elder call's
         if not self.in_order:
             theirs, ours = sorted(theirs, key=str), sorted(ours, key=str)
         assert theirs == ours, f"\nclient {theirs}\n graph {ours}"
-        expected = (
-            {key: value for key, value in found.items() if key != "messages"} if state is None else state
-        )
+        expected = {key: found[key] for key in self._shown_keys() if key in found} if state is None else state
         assert self.view["state"] == json.loads(json.dumps(plain(expected)))
+
+    def _shown_keys(self) -> list[str]:
+        """What `ainvoke` returns besides the conversation."""
+        keys = self.graph.output_channels
+        return [] if isinstance(keys, str) else [key for key in keys if key != "messages"]
 
     def tape(self) -> list[dict[str, Any]]:
         """What was recorded, as JSON-ready data."""
@@ -150,11 +161,14 @@ def dumped(messages: Sequence[Message]) -> list[dict[str, Any]]:
     return [message.model_dump(by_alias=True) for message in messages]
 
 
-def said(messages: Sequence[Mapping[str, Any]], *, without: Sequence[str] = ()) -> list[Any]:
-    """What matters of messages: no reasoning (it is inside the graph's messages), no subagents', no names."""
+def said(
+    messages: Sequence[Mapping[str, Any]], *, without: Sequence[str] = (), held: Collection[str] = ()
+) -> list[Any]:
+    """What matters of messages: no reasoning (it is inside the graph's messages), no names; of subagents' what is `held`."""
     found = []
     for message in messages:
-        if message["role"] in ("reasoning", "activity", "system") or message.get("subagentRunId"):
+        inner = message.get("subagentRunId") and message["id"] not in held
+        if message["role"] in ("reasoning", "activity", "system") or inner:
             continue
         if message["id"] in without:
             continue

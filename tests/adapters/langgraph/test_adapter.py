@@ -16,7 +16,8 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from runcast.adapters import Adapter
 from runcast.adapters.langgraph import LangGraphAdapter, LangGraphOptions
-from runcast.slim.verify import verify
+from runcast.slim.folding.conversation import fold
+from runcast.slim.protocol.verifier import verify
 from tests.adapters.langgraph.fakes import FakeModel, StreamingModel, calls, piece, say
 from tests.adapters.langgraph.scenes.book import add, agent, answering, chat
 from tests.adapters.langgraph.stage import Stage, types
@@ -112,13 +113,13 @@ async def test_a_clients_tool_ends_the_run_and_its_result_begins_the_next():
     stage = Stage().play(builder.compile(checkpointer=InMemorySaver()))
     tools = [Tool(name="pick", description="Pick one", parameters={"type": "object"})]
     events = await stage.send("hi", tools=tools)
-    assert events[-1].outcome.pending_tool_call_ids == ["c1"]
+    assert fold(events).pending_tool_call_ids == ["c1"]
     assert [tool["name"] for tool in model.bound] == ["pick"]
     result = {"id": "r1", "role": "tool", "toolCallId": "c1", "content": "2"}
     stage.view["messages"] = [{"id": "u1", "role": "user", "content": "hi"}, result]
     events = await stage.send(None, tools=tools)
     assert said(events) == "you picked 2"
-    assert events[-1].outcome.pending_tool_call_ids is None
+    assert fold(events).pending_tool_call_ids == []
     state = await stage.graph.aget_state({"configurable": {"thread_id": "t"}})
     assert [message.type for message in state.values["messages"]] == ["human", "ai", "tool", "ai"]
 
@@ -209,6 +210,7 @@ async def test_a_resume_point_costs_one_look_at_the_checkpoint():
     facts = first[-1].metadata["runcast"]["framework"]
     point = SimpleNamespace(
         messages=[UserMessage(id="u1", content="hi")],
+        history=None,
         state={},
         interrupts=[],
         framework={**facts, "unfinished": False},
@@ -238,7 +240,11 @@ async def test_a_late_id_finds_back_to_its_message_through_a_resume_point():
     ]
     sent = RunAgentInput.model_validate({"threadId": "t", "runId": "r2", "messages": held})
     point = SimpleNamespace(
-        messages=sent.messages[:2], state={}, interrupts=[], framework={**facts, "unfinished": False}
+        messages=sent.messages[:2],
+        history=None,
+        state={},
+        interrupts=[],
+        framework={**facts, "unfinished": False},
     )
     await played(stage.adapter, sent, resume=point)
     assert [message.content for message in model.heard[-1]] == ["hi", "ab", "more"]

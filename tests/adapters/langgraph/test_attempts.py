@@ -19,8 +19,8 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import RetryPolicy, interrupt
 
 from runcast.adapters.langgraph import LangGraphOptions
-from runcast.adapters.langgraph.places import Level, is_done, stops
-from runcast.adapters.shown import TAKEN_BACK
+from runcast.adapters.langgraph.stream.positions import Level, is_done, stops
+from runcast.slim.folding.retraction import TAKEN_BACK
 from tests.adapters.langgraph.fakes import StreamingModel, calls, piece, say
 from tests.adapters.langgraph.scenes.book import add, agent, answering
 from tests.adapters.langgraph.scenes.graphs import helper, tasks
@@ -94,7 +94,8 @@ async def test_a_hard_stop_in_mid_text(oracle: Any, text: str | None):
 
 
 async def test_an_ordinary_turn_restates_nothing(oracle: Any):
-    stage = Stage(oracle).play(agent([calls(piece("add", '{"a":1,"b":2}', "c1"))], say("three"), tools=[add]))
+    first, second = ([calls(piece("add", '{"a":1,"b":2}', key))] for key in ("c1", "c2"))
+    stage = Stage(oracle).play(agent(first, say("three"), second, say("three"), tools=[add]))
     for text in ("hi", "again"):
         assert not snapshots(await stage.send(text))
 
@@ -127,7 +128,6 @@ def branches(*, fails: bool = True) -> Any:
 async def test_a_branch_that_was_done_is_told_once(oracle: Any, text: str | None):
     """Who goes on keeps it; LangGraph lets go of it when a new message begins anew."""
     stage = Stage(oracle).play(branches())
-    stage.in_order = False
     await stage.send("hi")
     assert sorted(texts(stage)) == ["done", "partly"]
     await stage.send(text)

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage
 
 from runcast.adapters import RunIds, translate, translate_sync
 from runcast.adapters.langgraph import CHECKPOINTS, STREAM_MODES, LangGraphTranslator
-from runcast.slim.verify import verify
+from runcast.slim.protocol.verifier import verify
 from tests.adapters.langgraph.fakes import calls, piece, say
 from tests.adapters.langgraph.scenes.book import agent
 from tests.adapters.langgraph.scenes.tools import chatty

@@ -6,16 +6,18 @@ import asyncio
 import threading
 import time
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from ag_ui.core import Event
 from langchain_core.callbacks import adispatch_custom_event
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, RetryPolicy, interrupt
 
 from runcast.adapters.langgraph import LangGraphCallbacks, to_agui
-from runcast.slim.verify import verify
+from runcast.slim.protocol.verifier import verify
 from tests.adapters.langgraph.fakes import StreamingModel, calls, piece, say
 from tests.adapters.langgraph.scenes.book import add, agent, chat
 from tests.adapters.langgraph.scenes.graphs import helper
@@ -164,7 +166,7 @@ async def test_errors_retries_and_custom_events():
     with pytest.raises(ConnectionError):
         await builder.compile().ainvoke(asks("hi"), where(callbacks))
     await callbacks.aflush(5)
-    assert events[-1].message == "attempt 2"
+    assert events[-1].message == "ConnectionError: attempt 2"
     assert [event.value for event in events if event.type == "CUSTOM"] == [1, 2]
     assert [e.metadata["runcast"]["attempt"] for e in events if e.type == "STEP_STARTED"] == [1, 2]
     assert not verify(events)
@@ -295,3 +297,33 @@ async def test_a_node_that_is_a_graph_of_its_own_name_is_one_step():
     ]
     assert [e.metadata["runcast"]["attempt"] for e in events if e.type == "STEP_STARTED"] == [1, 1]
     assert types(events).count("SUBAGENT_STARTED") == 1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [HumanMessage("old", id="u0"), AIMessage("was", id="a0"), HumanMessage("hi", id="u1")],
+        ("user", "hi"),
+        [{"role": "user", "content": "hi"}],
+    ],
+    ids=["messages", "pair", "dicts"],
+)
+def test_the_users_message_is_in_the_input(given: Any):
+    seen: list[Event] = []
+    callbacks = LangGraphCallbacks(seen.append, thread_id="t", run_id="r")
+    graph = chat(say("hello"), checkpointer=None)
+    messages = [given] if isinstance(given, tuple) else given
+    asyncio.run(graph.ainvoke({"messages": messages}, {"callbacks": [callbacks]}))
+    assert callbacks.flush(5)
+    [asked] = seen[0].input.messages  # type: ignore[union-attr]
+    assert (asked.role, asked.content) == ("user", "hi")
+    assert asked.id in ("u1", "r:input:0")
+    assert not verify(seen)
+
+
+def test_a_conversation_of_the_graphs_own_kind_is_no_input():
+    seen: list[Event] = []
+    callbacks = LangGraphCallbacks(seen.append, thread_id="t")
+    callbacks.on_chain_start(None, {"messages": [7]}, run_id=uuid4())
+    assert callbacks.flush(5)
+    assert seen[0].input.messages == []  # type: ignore[union-attr]

@@ -31,16 +31,18 @@ from langgraph.types import Command
 
 from runcast.adapters import InvalidInput, RunIds
 from runcast.adapters.langgraph import LangGraphOptions, LangGraphTranslator, to_agui
-from runcast.adapters.langgraph.chunks import Piece, pieces
-from runcast.adapters.langgraph.content import text_of, to_parts
-from runcast.adapters.langgraph.diff import diff, same
-from runcast.adapters.langgraph.encode import CUT, Encoder, plain
-from runcast.adapters.langgraph.history import Plan, Said, Thread, held_back, plan, recalled
-from runcast.adapters.langgraph.interrupts import answers, to_interrupt
-from runcast.adapters.langgraph.parts import Aside, called_for, decode, enclosing, messages_of
-from runcast.adapters.langgraph.replays import Replay, messages_in
-from runcast.adapters.langgraph.state import StateView
-from runcast.slim.verify import verify
+from runcast.adapters.langgraph.intake.answers import answers
+from runcast.adapters.langgraph.intake.callback_parts import CallbackParts, messages_in
+from runcast.adapters.langgraph.intake.plan import Plan, StoredMessage, Thread, held_back, plan, recalled
+from runcast.adapters.langgraph.interrupts import to_interrupt
+from runcast.adapters.langgraph.json_diff import diff, same
+from runcast.adapters.langgraph.plain_values import CUT, Encoder, plain
+from runcast.adapters.langgraph.stream.content_blocks import Piece, pieces
+from runcast.adapters.langgraph.stream.graph_state import StateView
+from runcast.adapters.langgraph.stream.message_content import text_of, to_parts
+from runcast.adapters.langgraph.stream.parts import Aside, Namespaces, called_for, decode, messages_of
+from runcast.slim.folding.conversation import fold
+from runcast.slim.protocol.verifier import verify
 from tests.adapters.langgraph.fakes import calls, piece
 from tests.adapters.langgraph.stage import Stage
 
@@ -190,10 +192,10 @@ def test_a_state_that_is_empty_replaces_what_the_client_had():
         (
             [{"type": "text", "text": "a", "extras": {"signature": "S"}}],
             None,
-            [Piece("text", "a"), Piece("sealed-text", "S")],
+            [Piece("text", "a"), Piece("text-signature", "S")],
         ),
-        ([{"type": "reasoning_content", "reasoning_content": "hm"}], None, [Piece("thought", "hm")]),
-        ("", {"reasoning": "hm"}, [Piece("thought", "hm", "beside")]),
+        ([{"type": "reasoning_content", "reasoning_content": "hm"}], None, [Piece("reasoning", "hm")]),
+        ("", {"reasoning": "hm"}, [Piece("reasoning", "hm", "beside")]),
         ("", {"reasoning_content": ""}, []),
     ],
 )
@@ -257,10 +259,10 @@ def user(key: str) -> UserMessage:
 
 
 TALK = [
-    Said("u1", "user"),
-    Said("a1", "assistant", ("c1",)),
-    Said("t1", "tool", answers="c1"),
-    Said("u2", "user"),
+    StoredMessage("u1", "user"),
+    StoredMessage("a1", "assistant", ("c1",)),
+    StoredMessage("t1", "tool", answers="c1"),
+    StoredMessage("u2", "user"),
 ]
 
 
@@ -281,11 +283,11 @@ def test_plans_of_odd_threads():
 
 
 def test_results_that_were_not_told():
-    asked = Said("a", "assistant", ("c1", "c2", "c3"))
-    assert held_back([asked, Said("t2", "tool", answers="c2")]) == {"t2"}
-    assert held_back([asked, Said("t1", "tool", answers="c1")]) == set()
-    assert held_back([asked, Said("a2", "assistant")]) == set()
-    assert held_back([Said("t", "tool", answers="c")]) == set()
+    asked = StoredMessage("a", "assistant", ("c1", "c2", "c3"))
+    assert held_back([asked, StoredMessage("t2", "tool", answers="c2")]) == {"t2"}
+    assert held_back([asked, StoredMessage("t1", "tool", answers="c1")]) == set()
+    assert held_back([asked, StoredMessage("a2", "assistant")]) == set()
+    assert held_back([StoredMessage("t", "tool", answers="c")]) == set()
 
 
 def translator(**settings: Any) -> LangGraphTranslator:
@@ -390,12 +392,12 @@ def test_a_models_end_nobody_heard_counts_all_the_same():
 def test_without_a_conversation_every_open_call_is_the_clients():
     it = translator()
     last = calls(piece("f", "{}", "c1"), id="m", chunk_position="last")
-    fed(
+    events = fed(
         it,
         {"type": "messages", "ns": (), "data": (last, META)},
         {"type": "values", "ns": (), "data": {"x": 1}},
     )
-    assert it.finish()[-1].outcome.pending_tool_call_ids == ["c1"]
+    assert fold([*events, *it.finish()]).pending_tool_call_ids == ["c1"]
 
 
 def test_a_node_may_give_messages_in_any_wrapping():
@@ -412,18 +414,19 @@ def test_a_node_may_give_messages_in_any_wrapping():
 
 
 def test_a_replay_tells_an_interrupt_once():
-    replay = Replay()
+    replay = CallbackParts()
     asked = {"__interrupt__": [Interrupt(id="i", reason="r")], "x": 1}
     assert [part["type"] for part in replay.ended(asked)] == ["updates", "values"]
     assert [part["type"] for part in replay.ended(asked)] == ["values"]
     assert [part["type"] for part in replay.interrupted([], "cp")] == []
-    unsaved = Replay().message(AIMessage("x"), META)
+    unsaved = CallbackParts().message(AIMessage("x"), META)
     assert unsaved[0]["type"] == "messages"
 
 
 def test_the_namespace_around_a_graph_called_again():
-    assert enclosing(("tools:1", "1")) == ()
-    assert enclosing(("outer:1", "tools:2", "3")) == ("outer:1",)
+    names = Namespaces()
+    assert names.enclosing(("tools:1", "1")) == ()
+    assert names.enclosing(("outer:1", "tools:2", "3")) == ("outer:1",)
 
 
 def test_keys_may_be_enums():
@@ -478,6 +481,19 @@ def test_a_state_without_a_conversation_waits_with_results_while_it_asks():
 
 def test_what_a_snapshot_remembers_comes_before_what_is_sent():
     sent = asks(user("u2"))
-    point = SimpleNamespace(messages=[user("u1"), user("u2")], state={}, interrupts=[], framework={})
+    point = SimpleNamespace(
+        messages=[user("u1"), user("u2")], state={}, interrupts=[], history=None, framework={}
+    )
     assert recalled(sent, None) is sent
     assert [message.id for message in recalled(sent, point).messages] == ["u1", "u2"]
+
+
+def test_a_model_that_failed_before_its_first_chunk_leaves_nothing():
+    it = translator()
+    assert fed(it, {"type": "llm_error", "ns": (), "data": {"run_id": "unheard of"}}) == []
+
+
+def test_nothing_is_taken_back_from_an_unknown_view():
+    """Without the messages that the client shows, the correction at the start of a run cannot be expressed."""
+    it = translator(gone=["m1"])
+    assert [event.type for event in it.start()] == ["RUN_STARTED"]

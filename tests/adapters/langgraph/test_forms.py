@@ -21,8 +21,8 @@ from runcast.adapters.langgraph import (
     LangGraphOptions,
     LangGraphTranslator,
 )
-from runcast.adapters.langgraph.transcript import Transcript
-from runcast.slim.verify import verify
+from runcast.adapters.langgraph.stream.graph_messages import GraphMessages
+from runcast.slim.protocol.verifier import verify
 from tests.adapters.langgraph.fakes import StreamingModel, say
 from tests.adapters.langgraph.scenes.forms import gave, texts
 from tests.adapters.langgraph.scenes.state import steps
@@ -122,7 +122,7 @@ def test_a_step_costs_what_it_adds():
             raise AssertionError(f"{name} was asked for")
 
     history = [Touchy() for _ in range(1_000)]
-    transcript = Transcript()
+    transcript = GraphMessages()
     transcript.values(history)
     new = AIMessage("new", id="a")
     assert not transcript.values([*history, new])

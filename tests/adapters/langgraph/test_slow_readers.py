@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runcast.adapters.langgraph import LangGraphOptions
-from runcast.slim.verify import verify
+from runcast.slim.protocol.verifier import verify
 from tests.adapters.langgraph.fakes import CountingModel
 from tests.adapters.langgraph.scenes.book import answering
 from tests.adapters.langgraph.stage import Stage

@@ -14,7 +14,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from runcast.adapters import UnknownRun
 from runcast.adapters.langgraph import LangGraphAdapter
-from runcast.slim.verify import verify
+from runcast.slim.protocol.verifier import verify
 from tests.adapters.langgraph.fakes import StreamingModel, calls, piece, say
 from tests.adapters.langgraph.scenes.book import agent
 from tests.adapters.langgraph.stage import Stage

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from runcast.broadcast import Hub, Position, sign_channel
-from runcast.broadcast.hub.auth import position_data
 from runcast.broadcast.hub.connection import Connection
 from runcast.broadcast.hub.protocol import Close, PlainRequest
+from runcast.broadcast.hub.signatures import position_data
 
 CHANNEL = "private-agent.s1"
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runcast.broadcast import channel_for
 from runcast.broadcast.hub import session_of
-from runcast.broadcast.hub.channels import ChannelTable, Kind, kind_of, valid_name
+from runcast.broadcast.hub.channels import ChannelTable, Kind, canonical, kind_of, valid_name
 
 HOSTILE = [
     "ż", "a/b", "../../etc", "a b", "x" * 500, "ż" * 500, "presence-x", "cache-x", "#server-to-user-x", "private-agent.x",
@@ -34,7 +36,64 @@ def test_a_name_tells_its_thread_or_that_it_does_not(session_id: str, prefix: st
     name = channel_for(session_id, prefix=prefix)
     assert valid_name(name)
     told = session_of(name, prefix=prefix)
-    assert told == session_id or (told is None and len(session_id.encode("utf-8", "surrogatepass")) > 80)
+    assert told == session_id or (told is None and len(session_id.encode("utf-8", "surrogatepass")) > 60)
+
+
+@pytest.mark.parametrize(
+    ("session_id", "segment"),
+    [
+        ("t-1_x@y", "t-1_x@y"),
+        ("a.b", "a=2Eb"),
+        ("a b", "a=20b"),
+        ("a,b;c", "a=2Cb=3Bc"),
+        ("user:42", "user=3A42"),
+        ("a=2Eb", "a=3D2Eb"),
+        ("ż/漢", "=C5=BC=2F=E6=BC=A2"),
+        ("=b.YQ", "=3Db=2EYQ"),
+        ("\ud800", "=ED=A0=80"),
+    ],
+)
+def test_an_id_is_one_segment_and_plain_ids_are_readable(session_id: str, segment: str):
+    assert channel_for(session_id) == f"private-agent.{segment}"
+    assert session_of(f"private-agent.{segment}") == session_id
+
+
+@given(st.text())
+def test_laravels_pattern_takes_the_id_as_one_segment(session_id: str):
+    """`Broadcast::channel('agent.{threadId}')` becomes `^agent\\.(?<threadId>[^\\.]+)`, at the name without `private-`."""
+    name = channel_for(session_id)
+    match = re.match(r"^agent.(?P<threadId>[^\.]+)", name.removeprefix("private-"))
+    assert match is not None
+    assert f"private-agent.{match['threadId']}" == name
+
+
+@given(st.from_regex(r"(private-|presence-|)agent\.[-a-zA-Z0-9_=@,.;]{1,40}", fullmatch=True))
+def test_any_name_stands_for_one_channel_and_one_thread(name: str):
+    today = canonical(name)
+    assert valid_name(today)
+    assert canonical(today) == today
+    assert session_of(today) == session_of(name)
+
+
+@pytest.mark.parametrize(
+    ("before", "session_id", "today"),
+    [
+        ("private-agent.a.b", "a.b", "private-agent.a=2Eb"),
+        ("agent.a.b", "a.b", "agent.a=2Eb"),
+        ("agent.a,b", "a,b", "agent.a=2Cb"),
+        ("presence-agent.a=b", "a=b", "presence-agent.a=3Db"),
+        ("private-agent.=b.xbw", "ż", "private-agent.=C5=BC"),
+        ("private-agent.a=41", "a=41", "private-agent.a=3D41"),
+        ("private-agent.=FF", "=FF", "private-agent.=3DFF"),
+        ("private-agent.=h.ab12", None, "private-agent.=hab12"),
+        ("private-agent.a=2Eb", "a.b", "private-agent.a=2Eb"),
+        ("private-agent.=b.YQ", None, "private-agent.=b.YQ"),
+        ("other.a.b", None, "other.a.b"),
+    ],
+)
+def test_names_of_before_are_read(before: str, session_id: str | None, today: str):
+    assert session_of(before) == session_id
+    assert canonical(before) == today
 
 
 @pytest.mark.parametrize(
@@ -44,6 +103,7 @@ def test_a_name_tells_its_thread_or_that_it_does_not(session_id: str, prefix: st
         "private-agent.=b.xbw==",
         "private-agent.=b.!",
         "private-agent.=b.xb",
+        "private-agent.=b.a",
         "private-agent.=b._w",
     ],
 )
@@ -127,6 +187,7 @@ def test_a_member_is_there_as_long_as_one_of_its_sockets():
     assert table.join_member("presence-c", "3", "bob", None)
     assert table.members("presence-c") == {"ann": {"n": 1}, "bob": None}
     assert [table.member_of("presence-c", socket) for socket in "1239"] == ["ann", "ann", "bob", None]
+    assert table.sockets_of("ann") == {"1", "2"}
     assert table.leave("presence-c", "1") is None
     gone = table.leave("presence-c", "2")
     assert gone is not None

@@ -11,7 +11,7 @@ import pytest
 from runcast.broadcast import ConfigError, HubLimits
 from runcast.broadcast.hub.gate import Gate, member_of
 from runcast.broadcast.hub.limits import HubStats
-from runcast.broadcast.hub.metrics import exposition
+from runcast.broadcast.hub.skins.metrics import exposition
 
 
 def code(gate: Gate, **asked: Any) -> int | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runcast.broadcast import HubLimits, Position, sign_channel
 from runcast.broadcast.hub import protocol as p
-from runcast.broadcast.hub.auth import sign_user
+from runcast.broadcast.hub.signatures import sign_user
 
 KEY, SECRET, SOCKET = "app-key", "app-secret", "1.1"
 LIMITS = HubLimits(subscriptions=3, client_events=2, strikes=3)
@@ -124,15 +124,29 @@ def test_client_events():
     assert kinds(say(it, "client-x", 1, channel="private-c")) == ["Whisper"]
     assert kinds(say(it, "client-x", 1, channel="private-c")) == ["Limited", "Send"]
     assert kinds(say(it, "client-x", 1, channel="private-c", now=0.6)) == ["Whisper"]
-    assert kinds(say(it, "client-x", 1, channel="open")) == ["Nonsense", "Send"]
-    assert kinds(say(it, "client-x", 1, channel="private-d")) == ["Nonsense", "Send"]
+    assert kinds(say(it, "client-x", 1, channel="open")) == ["Limited", "Send"]
+    assert kinds(say(it, "client-x", 1, channel="private-d")) == ["Limited", "Send"]
 
 
 def test_client_events_that_are_off_or_too_long():
-    assert kinds(say(socket(), "client-x", 1, channel="private-c")) == ["Nonsense", "Send"]
+    assert kinds(say(socket(), "client-x", 1, channel="private-c")) == ["Limited", "Send"]
     it = socket(client_events=True)
     enter(it, "private-c")
-    assert kinds(say(it, "client-" + "x" * 200, 1, channel="private-c")) == ["Nonsense", "Send"]
+    assert kinds(say(it, "client-" + "x" * 200, 1, channel="private-c")) == ["Limited", "Send"]
+
+
+@pytest.mark.parametrize("on", [False, True])
+def test_refused_client_events_never_close_a_page(on: bool):
+    """An Echo page whispers with every key: 4301 would be final for pusher-js."""
+    it = socket(client_events=on)
+    enter(it, "private-c")
+    for _ in range(1_000):
+        (_, sent) = say(it, "client-typing", 1, channel="private-other")
+        assert isinstance(sent, p.Send)
+        error = json.loads(sent.text)
+        assert error["event"] == "pusher:error"
+        assert json.loads(error["data"])["code"] == 4301
+    assert kinds(it.feed("x", 1.0)) == ["Nonsense", "Send"]
 
 
 NONSENSE = [
@@ -151,7 +165,7 @@ def test_after_enough_nonsense_it_is_over_and_after_a_minute_forgiven():
     it = socket()
     for _ in range(3):
         assert kinds(it.feed("x", 1.0)) == ["Nonsense", "Send"]
-    assert it.feed("x", 2.0) == [p.Nonsense(), p.Close(4301, "too many frames that make no sense here")]
+    assert it.feed("x", 2.0) == [p.Nonsense(), p.Close(4301, "too many malformed frames or wrong proofs")]
     other = socket()
     for n in range(20):
         assert kinds(other.feed("x", n * 61.0)) == ["Nonsense", "Send"]
@@ -227,3 +241,18 @@ def test_a_proof_that_is_not_good(data: dict[str, Any]):
     actions = say(socket(), "pusher:subscribe", {"channel": "private-agent.s1", **data})
     assert kinds(actions) == ["Refused", "Send"]
     assert texts(actions)[0]["channel"] == "private-agent.s1"
+
+
+@pytest.mark.parametrize(
+    ("event", "data"),
+    [
+        ("pusher:subscribe", {"channel": "private-agent.s1", "auth": "app-key:00"}),
+        ("pusher:signin", {"user_data": '{"id":"ann"}', "auth": "app-key:00"}),
+    ],
+)
+def test_whoever_guesses_proofs_is_sent_away(event: str, data: dict[str, Any]):
+    it = socket()
+    for _ in range(3):
+        assert kinds(say(it, event, data, now=1.0)) == ["Refused", "Send"]
+    assert kinds(say(it, event, data, now=2.0)) == ["Nonsense", "Close"]
+    assert kinds(say(socket(), event, data, now=3.0)) == ["Refused", "Send"]  # another connection starts anew

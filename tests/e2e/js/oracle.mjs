@@ -2,6 +2,7 @@
 //
 //   {"op": "verify",   "events": [...]}                        verifyEvents alone
 //   {"op": "pipeline", "events": [...]}                        enforceEvents -> transformChunks -> verifyEvents
+//   {"op": "accepts",  "events": [...]}                        transformChunks -> verifyEvents; `passed` counts events that went in
 //   {"op": "chunks",   "events": [...]}                        transformChunks alone
 //   {"op": "apply",    "events": [...], "messages"?, "state"?} defaultApplyEvents alone, on a client that holds these
 //                                                              ("expand": true runs transformChunks first)
@@ -10,6 +11,7 @@
 //   {"op": "run",      "runs": [{"events": [...], "resume"?, "runId"?}], "messages"?, "state"?}
 //                                                              AbstractAgent.runAgent, one run after the other
 //   {"op": "schema",   "events": [...]}                        EventSchema, and whether enforceEvents keeps all of it
+//   {"op": "earlier",  "events": [...]}                        schemas, transformChunks and verifyEvents of client 0.0.59
 //   {"op": "boundary", "events": [...]}                        the translator of older dialects alone
 //   {"op": "time_compact", "path": file, "rounds": n}          how long compactEvents takes on a file of JSON Lines
 //   {"op": "batch",    "requests": [...]}                      many of these in one line
@@ -24,6 +26,7 @@ import {
   transformChunks,
   verifyEvents,
 } from "@ag-ui/client";
+import * as earlier from "ag-ui-client-earlier";
 import jsonpatch from "fast-json-patch";
 import { from, lastValueFrom, Observable } from "rxjs";
 import { ignoreElements, tap, toArray } from "rxjs/operators";
@@ -55,6 +58,30 @@ async function through(events, ...operators) {
   } catch (error) {
     return { ok: false, passed: out.length, error: String(error?.message ?? error), events: out };
   }
+}
+
+/** What the client's pipeline says of events that have their shape: how many went in before the first complaint. */
+async function accepts(events) {
+  let taken = 0;
+  const counted = from(events).pipe(tap(() => (taken += 1)), transformChunks(), verifyEvents());
+  try {
+    await lastValueFrom(counted.pipe(ignoreElements()), { defaultValue: null });
+    return { ok: true, passed: taken };
+  } catch (error) {
+    return { ok: false, passed: taken - 1, error: String(error?.message ?? error) };
+  }
+}
+
+/** What the client that CopilotKit ships makes of a stream: it parses each event by its schema, then verifies. */
+function byEarlierClient({ events }) {
+  for (const [at, event] of events.entries()) {
+    const parsed = earlier.EventSchemas.safeParse(event);
+    if (!parsed.success) {
+      const issues = parsed.error.issues.slice(0, 5).map((each) => `${each.path.join(".")}: ${each.message}`);
+      return { ok: false, passed: at, error: `${event.type}: ${issues.join("; ")}` };
+    }
+  }
+  return through(events, earlier.transformChunks(false), earlier.verifyEvents(false));
 }
 
 /** Notes what an application would see besides messages and state. */
@@ -216,6 +243,8 @@ async function answer(request) {
       return through(request.events, verifyEvents());
     case "pipeline":
       return through(request.events, enforceEvents(), transformChunks(), verifyEvents());
+    case "accepts":
+      return accepts(request.events);
     case "chunks":
       return through(request.events, transformChunks());
     case "apply":
@@ -228,6 +257,8 @@ async function answer(request) {
       return run(request);
     case "schema":
       return { ok: true, verdicts: await Promise.all(request.events.map(schema)) };
+    case "earlier":
+      return byEarlierClient(request);
     case "boundary":
       return boundary(request);
     case "batch": {

@@ -19,9 +19,9 @@ from ag_ui.core import (
     ToolCallArgsEvent,
 )
 
-from runcast.slim.linear import Linear
-from runcast.slim.patterns import CARD_NUMBER, DEFAULT_PATTERNS, EMAIL
-from runcast.slim.redact import Redactor
+from runcast.slim.redaction.patterns import CARD_NUMBER, DEFAULT_PATTERNS, EMAIL
+from runcast.slim.redaction.redactor import Redactor
+from runcast.slim.values.linear_regex import Linear
 from tests.slim.planted import BY_FORM, PASSWORD
 
 TOKENS = (

@@ -9,16 +9,16 @@ import asyncio
 from ipaddress import ip_address
 from typing import Any
 
-from runcast.app.auth import from_here, own_origin
 from runcast.app.errors import BadRequest
-from runcast.app.sse import position
-from runcast.app.web import headers_of, identifier, path_of, query_of
+from runcast.app.http.http_messages import headers_of, identifier, path_of, query_of
+from runcast.app.http.sse import position
+from runcast.app.tenants.access_policy import AccessPolicy, from_here, own_origin
 from runcast.broadcast import Hub, HubLimits, channel_for, issue_token
-from runcast.broadcast.hub.api import Api, Request
-from runcast.broadcast.hub.auth import RequestGuard, check_token
 from runcast.broadcast.hub.channels import session_of, valid_name
 from runcast.broadcast.hub.gate import Gate
 from runcast.broadcast.hub.protocol import plain_request
+from runcast.broadcast.hub.signatures import RequestGuard, check_token
+from runcast.broadcast.hub.skins.pusher_api import Api, Request
 
 TOKENS = (
     *(
@@ -75,6 +75,7 @@ TOKENS = (
     ),
 )
 KEY, SECRET = "app-key", "app-secret"
+LOCAL = AccessPolicy()
 LOOP = asyncio.new_event_loop()
 ADDRESSES = ("127.0.0.1", "::1", "10.0.0.7", "", "unix:")
 
@@ -122,8 +123,9 @@ def _doors(headers: dict[str, str], choice: int) -> None:
     if from_here(address, headers):
         host = headers["host"]
         assert ip_address(address).is_loopback
-        assert "x-forwarded-for" not in headers
         assert any(word in host.lower() for word in ("localhost", "127.", "[")), host
+    assert not LOCAL.holds_token(headers)
+    assert LOCAL.holds_token({**headers, "authorization": f"Bearer {LOCAL.token}"})
     origin = headers.get("origin")
     if own_origin(headers, ()) and origin is not None:
         assert headers.get("host") is not None

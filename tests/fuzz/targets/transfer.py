@@ -57,17 +57,17 @@ def check(data: bytes) -> None:
 async def _check(lines: list[bytes]) -> None:
     async with _log() as log, _log() as there:
         try:
-            thread_id = await log.import_lines(_each(lines))
+            thread_id = await log.archive.import_lines(_each(lines))
         except SlimError:
             assert await log.threads() == [], "nothing of it is here"
             return
         if await log.thread(thread_id) is None:
             return
         assert all(run.ended_at is not None for run in await log.runs(thread_id)), "nobody writes it"
-        told = [line async for line in log.export_lines(thread_id)]
-        await there.import_lines(_each(told))
+        told = [line async for line in log.archive.export_lines(thread_id)]
+        await there.archive.import_lines(_each(told))
         assert await there.entries(thread_id) == await log.entries(thread_id)
-        assert [line async for line in there.export_lines(thread_id)] == told
+        assert [line async for line in there.archive.export_lines(thread_id)] == told
 
 
 def _log() -> RunLog:

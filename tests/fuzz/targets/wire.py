@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from runcast.slim import AnyEvent, UnknownEvent, WireError, decode, decode_array, decode_lines, encode
-from runcast.slim.wire import encode_sse
+from runcast.slim.wire.codec import encode_sse
 
 TOKENS = (
     *(

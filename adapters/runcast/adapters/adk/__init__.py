@@ -1,4 +1,4 @@
-"""Google ADK runs as AG-UI events: an adapter that runs agents, a plugin for who runs them already."""
+"""Google ADK runs as AG-UI events: an adapter that runs agents, and a plugin for programs that run their own."""
 
 try:
     import google.adk as _adk
@@ -6,9 +6,9 @@ except ImportError as error:
     raise ImportError('runcast.adapters.adk needs google-adk: pip install "runcast[adk]"') from error
 
 from runcast.adapters.adk.adapter import AdkAdapter
-from runcast.adapters.adk.conversation import messages_from_events
+from runcast.adapters.adk.intake.messages import contents, events_from_messages
+from runcast.adapters.adk.intake.session_conversation import messages_from_events
 from runcast.adapters.adk.interrupts import open_interrupts
-from runcast.adapters.adk.messages import contents, events_from_messages
 from runcast.adapters.adk.options import AdkOptions
 from runcast.adapters.adk.plugin import AdkPlugin
 from runcast.adapters.adk.translator import AdkTranslator

@@ -1,63 +1,62 @@
-"""Runs ADK agents as AG-UI: the part that waits, reads sessions and keeps watch over runs.
+"""Runs ADK agents as AG-UI: reads the session, starts the runner and drives the translator.
 
-One object serves any number of runs at once. Of one thread (app, user, thread id) one run is active: another is
-refused with `ThreadBusy`, or waits its turn when `on_busy="queue"`. A turn reads its session once: the runner is
-handed what was read. Sessions are made when a thread is new, and never deleted. What was streamed is decided in
-`translator`, what an input means in `intake`.
+One adapter serves any number of runs at once, one for each thread (user and thread id); a second run of a thread
+is refused with `ThreadBusy`. A run reads its session once and hands it to the runner. The adapter creates sessions
+for new threads and never deletes one. `translator` decides which events are sent, `intake` what an input means.
 """
 
 from __future__ import annotations
 
 import asyncio
-import copy
 import logging
 import time
-import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from ag_ui.core import AgentCapabilities, RunAgentInput
 from ag_ui.core import Event as AgEvent
-from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.run_config import RunConfig
-from google.adk.apps import App, ResumabilityConfig
 from google.adk.events.event import Event
-from google.adk.plugins.plugin_manager import PluginManager
-from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService
-from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.session import Session
-from google.adk.workflow import Workflow
 from google.genai import types
 
 from runcast.adapters.adapter import ResumePoint
-from runcast.adapters.adk.abilities import capabilities, descriptions, speakers
-from runcast.adapters.adk.intake import Plan, check_place, echo, instructions, plan
-from runcast.adapters.adk.options import AdkOptions
-from runcast.adapters.adk.plugin import ClientSide
-from runcast.adapters.adk.recall import lost_events, past_events, without_questions
-from runcast.adapters.adk.standing import corrections
+from runcast.adapters.adk.capabilities import capabilities, descriptions, speakers
+from runcast.adapters.adk.intake.corrections import corrections
+from runcast.adapters.adk.intake.plan import Plan, check_place, echo, instructions, plan
+from runcast.adapters.adk.intake.session_rebuild import lost_events, past_events, without_questions
+from runcast.adapters.adk.interrupts import names
+from runcast.adapters.adk.options import AdkOptions, RunStart
+from runcast.adapters.adk.plain_values import changes, plain, visible
+from runcast.adapters.adk.running.active_runs import ActiveRun, ActiveRuns
+from runcast.adapters.adk.running.client_side import ClientSide
+from runcast.adapters.adk.running.observers import Put, RunObserver, has_agent_tools, merged
+from runcast.adapters.adk.running.runner import ReadOnce, Runnable, as_runner, for_one_run
+from runcast.adapters.adk.stream.parts import InnerPart, ModelCall
 from runcast.adapters.adk.translator import AdkTranslator
-from runcast.adapters.adk.values import changes, mapping, plain, visible
-from runcast.adapters.errors import InvalidInput, ThreadBusy, UnknownRun
-from runcast.adapters.frame import RunIds
-from runcast.adapters.outbox import Outbox
-from runcast.adapters.pump import Pump
+from runcast.adapters.driving.fault_log import log_untranslated
+from runcast.adapters.driving.pump import Pump
+from runcast.adapters.errors import InvalidInput
+from runcast.adapters.run_frame import RunIds
+from runcast.slim.folding.run_metadata import METADATA_KEY
+from runcast.slim.values.type_guards import as_mapping
 
 logger = logging.getLogger(__name__)
 
-Runnable = BaseAgent | Workflow | App | Runner
+Part = Event | ModelCall | InnerPart
+BOX = 16  # parts of a run that wait for the translator
 Users = str | Callable[[RunAgentInput], str]
 
 
 class AdkAdapter:
-    """An ADK agent, workflow, App or Runner as something that runs AG-UI inputs.
+    """Runs AG-UI inputs on an ADK agent, workflow, App or Runner.
 
-    A bare agent is wrapped in a resumable App. An App or Runner is taken as it is: without
-    `ResumabilityConfig(is_resumable=True)` ADK goes on wrongly after an interrupt, and a warning says so.
+    A bare agent is wrapped in a resumable App. An App or Runner is used as it is: without
+    `ResumabilityConfig(is_resumable=True)` ADK resumes wrongly after an interrupt, and a warning says so.
     `user_id` may be a function of the input, for many users behind one adapter.
     """
 
@@ -71,42 +70,40 @@ class AdkAdapter:
         options: AdkOptions = AdkOptions(),  # noqa: B008  # frozen
         run_config: RunConfig | None = None,
     ) -> None:
-        self._runner = _runner(agent, app_name, session_service)
+        self._runner = as_runner(agent, app_name, session_service)
         self._user_id = user_id
         self._options = options
         self._config = run_config or RunConfig()
-        self._runs: dict[str, _Run] = {}  # active runs by their id
-        self._threads: dict[tuple[str, str], _Turns] = {}  # (user, thread) -> whose turn it is
-        self._tasks: set[asyncio.Task[None]] = set()  # runs that may go on without a reader
-        self.settles = True  # what a broken run had half said, by what the session holds
+        self._runs = ActiveRuns()
+        self.reconciles_history = True  # the session decides which messages of a broken run stay
         self.name: str = self._root.name
         self._agents = descriptions(self._root)
         self._speakers = speakers(self._root)
+        self._has_agent_tools = has_agent_tools(self._root)
         resumability = self._runner.resumability_config
         self._resumable = resumability is not None and resumability.is_resumable
         if not self._resumable:
             logger.warning(
-                "app %r is not resumable: give it ResumabilityConfig(is_resumable=True), or runs that were "
-                "interrupted go on wrongly",
+                "app %r is not resumable: give it ResumabilityConfig(is_resumable=True), or interrupted runs "
+                "resume wrongly",
                 self._runner.app_name,
             )
 
     def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncIterator[AgEvent]:
         """One run: RUN_STARTED first, a terminal event last, whatever happens.
 
-        Input that cannot be run ends in RUN_ERROR before the agent starts, and leaves the session as it was. Close
-        the iterator to leave; `on_disconnect` says whether the run goes on without a reader.
+        A refused input ends in RUN_ERROR before the agent starts, and leaves the session as it was. Close the
+        iterator to stop the run.
         """
-        run = _Run(input, resume)
-        run.pump = Pump(lambda: self._open(run), limit=self._options.buffer, closed=lambda: self._close(run))
-        return run.pump.events() if self._options.on_disconnect == "stop" else self._detached(run.pump)
+        run = ActiveRun(input, resume)
+        run.pump = Pump(
+            lambda: self._open(run), limit=self._options.buffer, closed=lambda: self._runs.remove(run)
+        )
+        return run.pump.events()
 
     async def stop(self, run_id: str, *, hard: bool = False) -> None:
         """Stop a run; `hard` cancels it at once, otherwise ADK ends it and seals its history. `UnknownRun` if none."""
-        run = self._runs.get(run_id)
-        if run is None:
-            raise UnknownRun(f"no run {run_id!r} is active here")
-        run.stop(hard=hard)
+        self._runs.get(run_id).stop(hard=hard)
 
     def capabilities(self) -> AgentCapabilities:
         """What this agent can do."""
@@ -116,22 +113,21 @@ class AdkAdapter:
 
     @property
     def active(self) -> list[str]:
-        """The ids of the runs that go on now."""
-        return list(self._runs)
+        """The ids of the active runs."""
+        return list(self._runs.by_id)
 
     def stats(self) -> dict[str, Any]:
-        """The runs that are active, and how the boxes of lagging readers fare."""
-        pumps = {run_id: run.pump for run_id, run in self._runs.items()}
+        """The number of active runs, and the counters of their readers' boxes."""
+        pumps = {run_id: run.pump for run_id, run in self._runs.by_id.items()}
         return {
-            "active": len(self._runs),
+            "active": len(pumps),
             "boxes": {run_id: pump.box.stats() for run_id, pump in pumps.items() if pump is not None},
         }
 
     async def close(self) -> None:
-        """Stop every run, and wait for those that go on without a reader."""
-        for run in list(self._runs.values()):
+        """Cancel every run; a reader still receives the closing events."""
+        for run in list(self._runs.by_id.values()):
             run.stop(hard=True)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @property
     def _root(self) -> Any:
@@ -139,357 +135,223 @@ class AdkAdapter:
 
     # ----------------------------------------------------------------- running
 
-    async def _detached(self, pump: Pump[Event]) -> AsyncGenerator[AgEvent, None]:
-        """A run in a task of its own: it outlives its reader."""
-        outlet = _Outlet(self._options.buffer)
-        task = asyncio.create_task(outlet.fill(pump.events()), name="runcast-adk-run")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    async def _open(self, run: ActiveRun) -> tuple[AsyncIterator[Part], AdkTranslator]:
+        """The runner's events and their translator; an error here becomes the run's RUN_ERROR."""
         try:
-            while (event := await outlet.get()) is not None:
-                yield event
-        finally:
-            outlet.leave()
-
-    async def _open(self, run: _Run) -> tuple[AsyncIterator[Event], AdkTranslator]:
-        """The runner's events and their translator; whatever keeps a run from starting is its only event."""
-        stub = AdkTranslator(_ids(run.input), root=self.name, clock=_clock)
-        try:
-            if run.input.run_id in self._runs:
-                raise ThreadBusy(
-                    f"run {run.input.run_id!r} is active already: give every run an id of its own"
-                )
-            self._runs[run.input.run_id] = run
+            self._runs.add(run)
             user = self._user_id if isinstance(self._user_id, str) else self._user_id(run.input)
-            if not await self._turn(run, user):
-                return self._nothing(run), stub  # stopped while it waited
-            source, translator = await self._prepare(run, user)
-        except Exception as error:  # noqa: BLE001  told as RUN_ERROR
-            return self._nothing(run, error), stub
+            self._runs.occupy(run, user)
+            opened = await self._prepare(run, user)
+        except Exception as error:  # noqa: BLE001  becomes RUN_ERROR
+            return self._no_events(run, error), AdkTranslator(_ids(run.input), root=self.name, clock=_clock)
         run.running = True
-        return source, translator
+        return opened
 
-    async def _turn(self, run: _Run, user: str) -> bool:
-        """Wait for the right to run on a thread, or for a stop."""
-        thread = (user, run.input.thread_id)
-        turns = self._threads.setdefault(thread, _Turns())
-        if turns.count and self._options.on_busy == "refuse":
-            raise ThreadBusy(f"run {turns.holder!r} of this thread is active: wait for it, or stop it")
-        turns.count += 1
-        run.thread = thread
-        mine = asyncio.ensure_future(turns.lock.acquire())
-        stopped = asyncio.ensure_future(run.abort.wait())
-        try:
-            await asyncio.wait({mine, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopped.cancel()
-            run.holds = mine.done()
-            turns.holder = run.input.run_id if run.holds else turns.holder
-            mine.cancel()
-        return run.holds
-
-    def _close(self, run: _Run) -> None:
-        """A run is over: its id and its thread are free."""
-        if self._runs.get(run.input.run_id) is run:
-            del self._runs[run.input.run_id]
-        thread, run.thread = run.thread, None
-        if thread is not None:
-            turns = self._threads[thread]
-            turns.count -= 1
-            if run.holds:
-                turns.lock.release()
-            if not turns.count:
-                del self._threads[thread]
-
-    async def _prepare(self, run: _Run, user: str) -> tuple[AsyncIterator[Event], AdkTranslator]:
+    async def _prepare(self, run: ActiveRun, user: str) -> tuple[AsyncIterator[Part], AdkTranslator]:
         """Read the session once and decide; a refused input has written nothing."""
         where = {"app_name": self._runner.app_name, "user_id": user, "session_id": run.input.thread_id}
         if run.resume is not None:
             check_place(run.resume.framework, **where)
-        service = self._runner.session_service
-        session = await service.get_session(
+        session = await self._runner.session_service.get_session(
             app_name=where["app_name"], user_id=user, session_id=run.input.thread_id
         )
-        tools = run.input.tools or []
         point = run.resume if session is None else None
         lost = [] if point is None else lost_events(point, run.input, root=self.name, speakers=self._speakers)
-        made = plan(
+        planned = plan(
             run.input,
             lost if session is None else session.events,
             options=self._options,
             now=datetime.now(UTC),
-            frontend=[tool.name for tool in tools],
-            told=() if point is None else point.interrupts,
+            frontend=[tool.name for tool in run.input.tools or []],
+            remembered=() if point is None else point.interrupts,
+            continues=run.resume is not None,
         )
-        goes_on = self._interrupted(run, made, session)
-        if not made.turns and goes_on is None and (session is None or not session.events):
+        invocation = self._interrupted(run, planned, session)
+        if not planned.turns and invocation is None and (session is None or not session.events):
             raise InvalidInput("there is nothing to run: send a message, a tool result or `resume`")
         seeded = session is None
         if session is None:
-            session = await self._create(run, made, lost, service, where)
+            session = await self._create(run, planned, lost, where)
         delta = changes(run.input.state, session.state, self._options)
-        translator = self._translator(run, made, session, delta, where, seeded=seeded, goes_on=goes_on)
-        if made.turns:
-            return self._invoke(run, made, session, user, delta, made.turns), translator
-        if goes_on is None:
-            return self._nothing(run), translator
-        return self._invoke(run, made, session, user, delta, [None], goes_on), translator
+        if planned.before is not None:
+            delta |= await self._undo(session, where, planned.before)
+        prepared = _Prepared(planned, session, delta, where, invocation, seeded)
+        translator = self._translator(run, prepared)  # compares the client with the session as it was
+        await self._store_answers(session, planned)
+        return (
+            self._invoke(run, prepared, translator) if prepared.turns else self._no_events(run)
+        ), translator
 
     async def _invoke(
-        self,
-        run: _Run,
-        made: Plan,
-        session: Session,
-        user: str,
-        delta: dict[str, Any],
-        turns: Sequence[list[types.Part] | None],
-        invocation: str | None = None,
-    ) -> AsyncGenerator[Event, None]:
+        self, run: ActiveRun, it: _Prepared, translator: AdkTranslator
+    ) -> AsyncGenerator[Part, None]:
         """The runner's events for these messages, one invocation after the other."""
-        held = _Held(self._runner.session_service)
-        runner = self._for_run(run, held)
+        service = ReadOnce(self._runner.session_service)
+        box: asyncio.Queue[Any] | None = asyncio.Queue(BOX) if self._has_agent_tools else None
+        observer = RunObserver(_feed(translator) if box is None else box.put)
+        runner = for_one_run(self._runner, service, [*self._plugins(run.input), observer])
+        delta = it.delta
         try:
-            for parts in turns:
-                held.offer(session)
+            for parts in it.turns:
+                service.offer(it.session)
                 given = runner.run_async(
-                    user_id=user,
-                    session_id=session.id,
-                    invocation_id=invocation,
+                    user_id=it.where["user_id"],
+                    session_id=it.session.id,
+                    invocation_id=it.invocation,
                     new_message=None if parts is None else types.Content(role="user", parts=parts),
                     state_delta=delta or None,
-                    run_config=self._run_config(made),
+                    run_config=self._run_config(it.plan),
                     abort_signal=run.abort,
                 )
                 delta = {}
-                async with aclosing(given) as events:
+                async with aclosing(given if box is None else merged(given, box)) as events:
                     async for event in events:
                         yield event
                 if run.abort.is_set():
                     return
         finally:
-            self._close(run)  # before the terminal event: who reads that and leaves has left a free thread
+            # Before the terminal event, so that a reader that leaves at that event leaves a free thread.
+            self._runs.remove(run)
 
-    async def _nothing(self, run: _Run, error: Exception | None = None) -> AsyncGenerator[Event, None]:
-        """No events, or the one fault that kept a run from having any."""
-        self._close(run)
+    async def _no_events(self, run: ActiveRun, error: Exception | None = None) -> AsyncGenerator[Event, None]:
+        """A run without events, or only with the error that kept it from starting."""
+        self._runs.remove(run)
         none: tuple[Event, ...] = ()
         for event in none:
             yield event
         if error is not None:
             raise error
 
-    def _interrupted(self, run: _Run, made: Plan, session: Session | None) -> str | None:
-        """The invocation that a dead worker left: it goes on when its resume point is given and nothing new is said."""
-        if run.resume is None or made.turns or session is None or not self._resumable:
+    def _interrupted(self, run: ActiveRun, planned: Plan, session: Session | None) -> str | None:
+        """The invocation of a dead worker; it continues if its resume point is given and no message is new."""
+        if run.resume is None or planned.turns or session is None or not self._resumable:
             return None
         found = run.resume.framework.get("invocation_id")
         if found is None and run.resume.framework.get("unfinished") and session.events:
-            found = session.events[-1].invocation_id  # it died before a terminal event could name it
+            found = session.events[-1].invocation_id  # the worker died before a terminal event named it
         return found if isinstance(found, str) else None
 
     async def _create(
-        self,
-        run: _Run,
-        made: Plan,
-        lost: Sequence[Event],
-        service: BaseSessionService,
-        where: dict[str, str],
+        self, run: ActiveRun, planned: Plan, lost: Sequence[Event], where: dict[str, str]
     ) -> Session:
         """A session for a new thread, with the conversation so far where the caller holds one."""
-        point = run.resume
-        state = mapping(None if point is None else point.state)
+        service, point = self._runner.session_service, run.resume
+        state = as_mapping(None if point is None else point.state)
         session = await service.create_session(**where, state=changes(state, {}, self._options))
-        history = made.history if point is None else without_questions(point.messages) or made.history
-        new = {message.id for message in made.news}
+        history = planned.history if point is None else without_questions(point.messages) or planned.history
+        new = {message.id for message in planned.news}
         for event in lost or past_events((it for it in history if it.id not in new), author=self.name):
             await service.append_event(session, event)
         return session
 
-    def _for_run(self, run: _Run, service: _Held) -> Runner:
-        """The runner, with what belongs to this run alone: the session that was read, and the client's side."""
-        runner = copy.copy(self._runner)
-        runner.session_service = service
-        said = instructions(run.input) if self._options.client_instructions else []
-        if run.input.tools or said:
-            agents = self._options.frontend_agents
-            side = ClientSide(run.input.tools or [], said, {self.name} if agents is None else agents)
-            runner.plugin_manager = PluginManager([*self._runner.plugin_manager.plugins, side])
-        return runner
+    async def _undo(self, session: Session, where: dict[str, str], invocation: str) -> dict[str, Any]:
+        """Rewind the session to before this invocation; returns state to restore, which ADK's rewind loses."""
+        changed = {key for event in session.events for key in event.actions.state_delta}
+        initial = {key: value for key, value in session.state.items() if key not in changed}
+        service = ReadOnce(self._runner.session_service)
+        service.offer(session)
+        await for_one_run(self._runner, service, []).rewind_async(
+            user_id=where["user_id"], session_id=session.id, rewind_before_invocation_id=invocation
+        )
+        return {key: value for key, value in initial.items() if session.state.get(key) != value}
 
-    def _run_config(self, made: Plan) -> RunConfig:
+    async def _store_answers(self, session: Session, planned: Plan) -> None:
+        """Append answers that no turn of the agent follows, each to the invocation of its call."""
+        invocations = {call: event for event in session.events for call in names([event])}
+        for parts in planned.stored:
+            responses = (part.function_response for part in parts)
+            asked = next(invocations[it.id] for it in responses if it is not None and it.id in invocations)
+            answer = Event(
+                author="user",
+                invocation_id=asked.invocation_id,
+                branch=asked.branch,
+                content=types.Content(role="user", parts=parts),
+                custom_metadata={METADATA_KEY: planned.stored_mark} if planned.stored_mark else None,
+            )
+            await self._runner.session_service.append_event(session, answer)
+
+    def _plugins(self, input: RunAgentInput) -> list[ClientSide]:
+        """The client's tools and instructions, when it sent some."""
+        texts = instructions(input) if self._options.client_instructions else []
+        if not input.tools and not texts:
+            return []
+        agents = self._options.frontend_agents
+        return [ClientSide(input.tools or [], texts, {self.name} if agents is None else agents)]
+
+    def _run_config(self, planned: Plan) -> RunConfig:
         modes = type(self._config.streaming_mode)
-        changed: dict[str, Any] = {
-            "streaming_mode": modes.SSE if self._options.streaming == "sse" else modes.NONE
-        }
-        if made.mark:
-            changed["custom_metadata"] = {**(self._config.custom_metadata or {}), "runcast": made.mark}
+        mode = modes.SSE if self._options.streaming == "sse" else modes.NONE
+        changed: dict[str, Any] = {"streaming_mode": mode}
+        if planned.mark:
+            changed["custom_metadata"] = {**(self._config.custom_metadata or {}), METADATA_KEY: planned.mark}
         return self._config.model_copy(update=changed)
 
-    # ------------------------------------------------------------- translators
-
-    def _translator(
-        self,
-        run: _Run,
-        made: Plan,
-        session: Session,
-        delta: dict[str, Any],
-        where: dict[str, str],
-        *,
-        seeded: bool,
-        goes_on: str | None,
-    ) -> AdkTranslator:
-        options = self._options
-        if not made.turns and goes_on is None:  # nothing new: the client wants to see what there is
+    def _translator(self, run: ActiveRun, it: _Prepared) -> AdkTranslator:
+        options, input = self._options, run.input
+        if not it.turns:  # nothing is new: the client wants to see the thread
             options = replace(options, messages_snapshot="end")
-        state = visible({**session.state, **delta}, options)
-        if seeded:
-            resumed_from = None if run.resume is None else "snapshot"
-        else:
-            resumed_from = "session" if made.resumes or goes_on else None
+        state = visible({**it.session.state, **it.delta}, options)
         return AdkTranslator(
-            _ids(run.input),
+            _ids(input),
             root=self.name,
             options=options,
-            input=echo(run.input, made),
             clock=_clock,
-            session=lambda: session.events,
-            state=None if state == plain(run.input.state or {}) else state,
-            answers=made.answers,
-            agents=self._agents,
-            frontend=[tool.name for tool in run.input.tools or []],
-            resumed_from=resumed_from,
-            place=where,
-            corrections=corrections(run.input, run.resume, session.events, self.name, options),
+            report=log_untranslated,
+            session=lambda: it.session.events,
+            start=RunStart(
+                input=echo(input, it.plan),
+                state=None if state == plain(input.state or {}) else state,
+                answers=it.plan.answers,
+                agents=self._agents,
+                frontend=[tool.name for tool in input.tools or []],
+                resumed_from=it.resumed_from(run.resume),
+                place=it.where,
+                corrections=corrections(
+                    input,
+                    run.resume,
+                    it.session.events,
+                    self.name,
+                    options,
+                    fork=None if it.plan.before is None else it.plan,
+                ),
+            ),
         )
 
 
-@dataclass(slots=True)
-class _Turns:
-    """Who runs on a thread, and how many want to."""
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A run that may start."""
 
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    count: int = 0
-    holder: str = ""  # the run whose turn it is
+    plan: Plan
+    session: Session
+    delta: dict[str, Any]  # the client's changes of the state
+    where: dict[str, str]
+    invocation: str | None  # the invocation to continue
+    seeded: bool  # the session was created for this run
 
+    @property
+    def turns(self) -> Sequence[list[types.Part] | None]:
+        """The messages to invoke the runner with, one after the other; None continues an invocation."""
+        if self.plan.turns or self.invocation is None:
+            return self.plan.turns
+        return [None]
 
-class _Run:
-    """One run, while it is active."""
-
-    def __init__(self, input: RunAgentInput, resume: ResumePoint | None) -> None:
-        self.input = input
-        self.resume = resume
-        self.pump: Pump[Event] | None = None
-        self.abort = asyncio.Event()  # ADK's soft stop
-        self.running = False  # the runner was asked for events
-        self.thread: tuple[str, str] | None = None  # the thread it runs on, or waits for
-        self.holds = False  # it is its turn
-
-    def stop(self, *, hard: bool) -> None:
-        """Let ADK end the run, or end it at once."""
-        self.abort.set()
-        if self.pump is not None and (hard or not self.running):
-            self.pump.cancel()
-
-
-class _Outlet:
-    """Between a run in its own task and its reader. A full box first merges deltas, then holds the run back."""
-
-    def __init__(self, limit: int) -> None:
-        self._box = Outbox(limit)
-        self._over = False
-        self._gone = False  # nobody reads any more
-        self._ready = asyncio.Event()
-        self._room = asyncio.Event()
-
-    async def fill(self, events: AsyncGenerator[AgEvent, None]) -> None:
-        """Take everything in; what comes when the reader is gone is dropped."""
-        try:
-            async for event in events:
-                while not self._gone and not self._box.put(event):
-                    self._room.clear()
-                    await self._room.wait()
-                self._ready.set()
-        finally:
-            self._over = True
-            self._ready.set()
-
-    async def get(self) -> AgEvent | None:
-        """The next event; None is the end."""
-        while (event := self._box.take()) is None and not self._over:
-            self._ready.clear()
-            await self._ready.wait()
-        self._room.set()
-        return event
-
-    def leave(self) -> None:
-        """The reader goes; the run is not held back."""
-        self._gone = True
-        self._room.set()
+    def resumed_from(self, resume: ResumePoint | None) -> str | None:
+        """Where the run found what it continues."""
+        if self.plan.before is not None:
+            return "fork"
+        if self.seeded:
+            return None if resume is None else "snapshot"
+        return "session" if self.plan.resumes or self.invocation else None
 
 
-class _Held(BaseSessionService):
-    """The user's session service, with one session that was read already: a run loads its events once."""
+def _feed(translator: AdkTranslator) -> Put:
+    """Hand a fact straight to the translator: no event comes of it."""
 
-    def __init__(self, service: BaseSessionService) -> None:
-        self._service = service
-        self._held: Session | None = None
+    async def put(part: ModelCall | InnerPart) -> None:
+        translator.feed(part)
 
-    def offer(self, session: Session) -> None:
-        """What the next read gets: the session as this run has read and written it."""
-        self._held = session
-
-    async def get_session(
-        self, *, app_name: str, user_id: str, session_id: str, config: Any = None
-    ) -> Session | None:
-        """The session in hand, once; the service's own after that."""
-        held, self._held = self._held, None
-        if held is not None and held.id == session_id:
-            return held
-        return await self._service.get_session(
-            app_name=app_name, user_id=user_id, session_id=session_id, config=config
-        )
-
-    async def create_session(self, **given: Any) -> Session:
-        """As the service does."""
-        return await self._service.create_session(**given)
-
-    async def list_sessions(self, **given: Any) -> Any:
-        """As the service does."""
-        return await self._service.list_sessions(**given)
-
-    async def delete_session(self, **given: Any) -> None:
-        """As the service does: asked by the user's own code, never by this adapter."""
-        await self._service.delete_session(**given)
-
-    async def get_user_state(self, **given: Any) -> dict[str, Any]:
-        """As the service does."""
-        return await self._service.get_user_state(**given)
-
-    async def append_event(self, session: Session, event: Event) -> Event:
-        """As the service does."""
-        return await self._service.append_event(session, event)
-
-    async def flush(self) -> None:
-        """As the service does."""
-        await self._service.flush()
-
-
-def _runner(agent: Runnable, app_name: str | None, service: BaseSessionService | None) -> Runner:
-    if isinstance(agent, Runner):
-        if app_name is None and service is None:
-            return agent
-        agent = copy.copy(agent)
-        agent.app_name = app_name or agent.app_name
-        agent.session_service = service or agent.session_service
-        return agent
-    if not isinstance(agent, App):
-        with (
-            warnings.catch_warnings()
-        ):  # that resumability is experimental is ADK's to say to who asks for it
-            warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]", UserWarning)
-            resumable = ResumabilityConfig(is_resumable=True)
-        agent = App(name=app_name or agent.name, root_agent=agent, resumability_config=resumable)
-    return Runner(app=agent, app_name=app_name, session_service=service or InMemorySessionService())
+    return put
 
 
 def _ids(input: RunAgentInput) -> RunIds:

@@ -1,8 +1,8 @@
-"""What a paused agent asks, and what an answer becomes.
+"""Interrupts of a paused agent, and their answers as ADK needs them.
 
-ADK pauses on long-running calls: a tool of the user's, a confirmation, a credential, a workflow's request for input.
-All of them are interrupts, and what is open is read from the session alone, so that it survives restarts, partial
-answers and rewinds. It does not know the stream.
+ADK pauses on long-running calls: a user's tool, a confirmation, a credential, a workflow's request for input. Each
+is an interrupt. The session alone decides which are open, so that they survive restarts, partial answers and rewinds.
+Does not know the stream.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from google.adk.events.event_actions import EventActions
 from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
-from runcast.adapters.adk.reading import CONFIRMATION, CREDENTIAL, INPUT, parts_of, said_by_user
-from runcast.adapters.adk.values import mapping, plain
-from runcast.adapters.frame import METADATA_KEY, note
+from runcast.adapters.adk.plain_values import plain
+from runcast.adapters.adk.stream.complete_event import CONFIRMATION, CREDENTIAL, INPUT, is_from_user, parts_of
+from runcast.slim.folding.run_metadata import metadata_of, run_metadata
+from runcast.slim.values.type_guards import as_mapping
 
 REASONS = {CONFIRMATION: "tool_approval", CREDENTIAL: "credential", INPUT: "input"}
 LONG_RUNNING = "tool"
-# A login request carries the application's own secret beside the address to visit; ADK pins the answer to its own
-# copy of the request, so the client needs none of these.
+# A login request holds the application's secrets beside the address to visit. ADK keeps its own copy of the request,
+# so the client needs none of these.
 SECRETS = frozenset(
     {
         "rawAuthCredential",
@@ -37,6 +38,7 @@ SECRETS = frozenset(
         "password",
     }
 )
+MACHINE_HINT = "by responding with a FunctionResponse"  # in ADK's default hint, which addresses a program
 CONFIRMED = {
     "type": "object",
     "properties": {"confirmed": {"type": "boolean"}, "payload": {}},
@@ -49,7 +51,7 @@ def asked(
 ) -> list[Interrupt]:
     """The interrupts that a complete event opens; calls of the functions in `skip` open none."""
     waiting = event.long_running_tool_ids
-    if not waiting or event.partial or said_by_user(event):
+    if not waiting or event.partial or is_from_user(event):
         return []
     calls = [part.function_call for part in parts_of(event) if part.function_call is not None]
     return [
@@ -70,16 +72,16 @@ def open_interrupts(
     owners: Mapping[str, str] | None = None,
     skip: Collection[str] = (),
 ) -> list[Interrupt]:
-    """What waits for an answer in a session, in the order it was asked; rewound events must be gone already.
+    """The unanswered questions of a session, in order; rewound events must be gone already.
 
-    Somebody who writes something new instead of answering has let the questions go.
+    A new user message instead of an answer abandons the questions before it.
     """
     held: dict[str, Interrupt] = {}
     for event in events:
         if event.partial:
             continue
         replies = answered(event)
-        if said_by_user(event) and not replies and parts_of(event):
+        if is_from_user(event) and not replies and parts_of(event):
             held.clear()
         for call_id in replies:
             held.pop(call_id, None)
@@ -92,18 +94,18 @@ def open_interrupts(
 
 
 def names(events: Sequence[Event]) -> dict[str, str]:
-    """Every call of a session by its id, with the name of its function: a response must repeat it."""
+    """The function name of every call by call id; a response must repeat it."""
     calls = (part.function_call for event in events for part in parts_of(event))
     return {call.id: call.name or "" for call in calls if call is not None and call.id}
 
 
 def expired(interrupt: Interrupt, now: datetime) -> bool:
-    """Whether its time is over."""
+    """Whether the interrupt can no longer be answered."""
     return interrupt.expires_at is not None and datetime.fromisoformat(interrupt.expires_at) <= now
 
 
 def response(call_id: str, name: str, payload: Any, *, cancelled: bool = False) -> types.Part:
-    """An answer as ADK wants it. A cancelled one is a refusal that the agent reads and goes on from."""
+    """An answer as ADK needs it. A cancelled one is a refusal that the agent reads."""
     body = _refusal(name) if cancelled else _body(name, payload)
     return types.Part(function_response=types.FunctionResponse(id=call_id, name=name, response=body))
 
@@ -117,24 +119,24 @@ def _refusal(name: str) -> dict[str, Any]:
 def _body(name: str, payload: Any) -> dict[str, Any]:
     if name == CONFIRMATION:
         return _confirmation(payload)
-    return dict(mapping(payload)) if isinstance(payload, Mapping) else {"result": payload}
+    return dict(as_mapping(payload)) if isinstance(payload, Mapping) else {"result": payload}
 
 
 def _confirmation(payload: Any) -> dict[str, Any]:
-    """Yes or no: a bare boolean, nothing at all (yes), ADK's own words, or the data that was asked for (yes)."""
+    """A confirmation from a boolean, from nothing (yes), from ADK's own fields, or from the requested data (yes)."""
     if payload is None or isinstance(payload, bool):
         return {"confirmed": payload is not False}
     if isinstance(payload, Mapping) and "confirmed" in payload:
-        said = mapping(payload)
-        return {key: said[key] for key in ("confirmed", "payload", "hint") if key in said}
+        given = as_mapping(payload)
+        return {key: given[key] for key in ("confirmed", "payload", "hint") if key in given}
     return {"confirmed": True, "payload": payload}
 
 
 def approval(
     interrupt: Interrupt, call_id: str, name: str, args: Mapping[str, Any] | None, author: str
 ) -> list[Event]:
-    """What ADK says when a call must be approved: a placeholder for its result, and the request that waits."""
-    value = mapping(mapping(interrupt.metadata).get(METADATA_KEY)).get("value")
+    """ADK's events for a call that needs approval: a placeholder result, and the open request."""
+    value = metadata_of(interrupt).get("value")
     wanted = ToolConfirmation(hint=interrupt.message or "", payload=value)
     placeholder = types.FunctionResponse(
         id=call_id, name=name, response={"error": "This tool call requires confirmation."}
@@ -182,19 +184,21 @@ def _interrupt(call: types.FunctionCall, event: Event, ttl: float | None, owner:
 
 def _message(name: str, args: Mapping[str, Any]) -> str | None:
     if name == CONFIRMATION:
-        return mapping(args.get("toolConfirmation")).get("hint") or None
+        hint = as_mapping(args.get("toolConfirmation")).get("hint") or None
+        tool = as_mapping(args.get("originalFunctionCall")).get("name")
+        return f"Run {tool}?" if hint and MACHINE_HINT in hint else hint
     if name in (INPUT, CREDENTIAL):
         return args.get("message") or None
     return None
 
 
 def _concerns(name: str, args: Mapping[str, Any], call_id: str) -> str | None:
-    """The call that the client saw: the one to be confirmed or authorised, or the long-running one itself."""
+    """The call that the client shows: the one to be confirmed or authorised, or the long-running one itself."""
     if name == CONFIRMATION:
-        return mapping(args.get("originalFunctionCall")).get("id")
+        return as_mapping(args.get("originalFunctionCall")).get("id")
     if name == CREDENTIAL:
         wanted = args.get("functionCallId")
-        # A toolset that must log in before its tools are known has no call.
+        # A toolset that logs in before its tools are known has no call.
         return None if wanted is None or wanted.startswith("_adk_toolset_auth_") else wanted
     return None if name == INPUT else call_id
 
@@ -203,23 +207,23 @@ def _schema(name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
     if name == CONFIRMATION:
         return CONFIRMED
     schema = args.get("response_schema") if name == INPUT else None
-    return dict(mapping(schema)) or None
+    return dict(as_mapping(schema)) or None
 
 
 def _value(name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What is asked, where it has a structure: the payload, or what a login needs (the client must send it back)."""
+    """The structured part of a question: the payload, or a login request, which the client must send back."""
     if name == CONFIRMATION:
-        return note(value=plain(mapping(args.get("toolConfirmation")).get("payload")))
+        return run_metadata(value=plain(as_mapping(args.get("toolConfirmation")).get("payload")))
     if name == CREDENTIAL:
-        return note(value=_harmless(plain(args.get("authConfig"))))
-    return note(value=plain(args.get("payload"))) if name == INPUT else None
+        return run_metadata(value=_harmless(plain(args.get("authConfig"))))
+    return run_metadata(value=plain(args.get("payload"))) if name == INPUT else None
 
 
 def _harmless(value: Any) -> Any:
     if isinstance(value, list):
         return [_harmless(it) for it in cast("Sequence[Any]", value)]
     if isinstance(value, dict):
-        return {key: _harmless(it) for key, it in mapping(value).items() if key not in SECRETS}
+        return {key: _harmless(it) for key, it in as_mapping(value).items() if key not in SECRETS}
     return value
 
 

@@ -1,38 +1,70 @@
-"""What a user may decide about a translation and a run; every default is the safe one.
-
-Knows names and meanings; does not know who reads them.
-"""
+"""The user's choices for a translation and a run; every default is the safe one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from ag_ui.core import Event, RunAgentInput
+
+    from runcast.adapters.adk.stream.complete_event import Answer
 
 
 @dataclass(frozen=True, slots=True)
 class AdkOptions:
     """Choices for `AdkAdapter`, `AdkPlugin` and `AdkTranslator`; those about running matter to the adapter only."""
 
-    streaming: Literal["sse", "none"] = "sse"  # "none" asks the model for whole answers
-    messages_snapshot: Literal["end"] | None = None  # one MESSAGES_SNAPSHOT before the terminal event
-    snapshot_messages: int | None = None  # at most so many, the latest; what is left out, the client deletes
-    max_result_length: int | None = None  # characters of a tool result that travel; the session keeps all
-    hold_text_of: Collection[
-        str
-    ] = ()  # agents whose text waits for the final, so that a callback can rewrite it
-    stream_args: bool = False  # argument text while the model writes it, where the model streams arguments
-    state_keys: Collection[str] | None = (
-        None  # the only keys of session state that are shown; None: all but private
-    )
-    shared_state: bool = False  # show `user:` and `app:` keys too, where `state_keys` does not name them
-    accept_state: bool = True  # changes in the input's state are written to the session
-    frontend_tools: Literal["interrupt", "pending"] = (
-        "interrupt"  # how a call of the client's own tool ends a run
-    )
-    frontend_agents: Collection[str] | None = None  # agents that get the client's tools; None: the root agent
-    client_instructions: bool = False  # system and developer messages of the input reach the model
-    interrupt_ttl: float | None = None  # seconds in which an interrupt can be answered
-    on_busy: Literal["refuse", "queue"] = "refuse"  # a second run on a thread that has one
-    on_disconnect: Literal["stop", "finish"] = "stop"  # what a run does when its reader goes away
-    buffer: int = 256  # events that wait for a slow reader before the run is held back
+    streaming: Literal["sse", "none"] = "sse"
+    """`none` asks the model for whole answers."""
+    messages_snapshot: Literal["end"] | None = None
+    """`end` adds one MESSAGES_SNAPSHOT before the terminal event."""
+    snapshot_messages: int | None = None
+    """The most messages of that snapshot, the latest ones; the client deletes the others."""
+    max_result_length: int | None = None
+    """The most characters of a tool result that are sent; the session keeps all of them."""
+    hold_text_of: Collection[str] = ()
+    """Agents whose text waits for the complete event, so that a callback can still rewrite it."""
+    stream_args: bool = False
+    """Send tool arguments while the model writes them, where the model streams arguments."""
+    state_keys: Collection[str] | None = None
+    """The only keys of session state that are shown; None shows all but private ones."""
+    shared_state: bool = False
+    """Show `user:` and `app:` keys too, where `state_keys` does not name them."""
+    accept_state: bool = True
+    """Write changes in the input's state to the session."""
+    frontend_tools: Literal["interrupt", "pending"] = "interrupt"
+    """The outcome of a run that calls a tool of the client: an interrupt, or success with a pending call."""
+    frontend_agents: Collection[str] | None = None
+    """Agents that get the client's tools; None means the root agent."""
+    client_instructions: bool = False
+    """Let system and developer messages of the input reach the model."""
+    on_new_message: Literal["abandon", "refuse"] = "abandon"
+    """A new user message while questions are open: let the questions go, or refuse the run."""
+    interrupt_ttl: float | None = None
+    """Seconds in which an interrupt can be answered."""
+    buffer: int = 256
+    """Events that wait for a slow reader before the run is held back."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStart:
+    """What `AdkTranslator` knows of a run before its first event."""
+
+    input: RunAgentInput | None = None
+    """Echoed in RUN_STARTED."""
+    state: Mapping[str, Any] | None = None
+    """Sent as a STATE_SNAPSHOT; None when the client has it already."""
+    answers: Sequence[Answer] = ()
+    """Answers to interrupts that the input brings."""
+    agents: Mapping[str, str] | None = None
+    """Descriptions of the agents below the root, by name."""
+    frontend: Collection[str] = ()
+    """Names of the client's tools."""
+    resumed_from: str | None = None
+    """`session` or `snapshot`, when the run continues one that stopped."""
+    place: Mapping[str, Any] | None = None
+    """App, user and session, by which a later run finds this one."""
+    corrections: Sequence[Event] = ()
+    """Events that remove what a broken attempt left at the client."""

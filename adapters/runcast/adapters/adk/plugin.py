@@ -1,47 +1,46 @@
-"""Plugins: `AdkPlugin` for people who run their agents themselves, and the client's side of an adapter's run.
+"""`AdkPlugin`: AG-UI events for programs that run their agents themselves.
 
-They await callbacks of ADK's runner and hand its events to a translator; what the events mean is decided there.
+Passes the events of ADK's plugin callbacks to a translator and its AG-UI events to a sink; `translator` decides
+which events are sent.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from ag_ui.core import Event as AgEvent
-from ag_ui.core import RunAgentInput, Tool
+from ag_ui.core import RunAgentInput
 from google.adk.agents.base_agent import BaseAgent
-from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.events.event import Event
-from google.adk.models.llm_request import LlmRequest
-from google.adk.models.llm_response import LlmResponse
-from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.tools.base_tool import BaseTool
-from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
-from runcast.adapters.adk.abilities import descriptions
-from runcast.adapters.adk.conversation import live_events, messages_from_events
-from runcast.adapters.adk.options import AdkOptions
-from runcast.adapters.adk.reading import HIDDEN, Answer, parts_of, result_text, said_by_user
+from runcast.adapters.adk.capabilities import descriptions
+from runcast.adapters.adk.intake.session_conversation import live_events, messages_from_events
+from runcast.adapters.adk.options import AdkOptions, RunStart
+from runcast.adapters.adk.plain_values import visible
+from runcast.adapters.adk.running.observers import Observer, ToolRuns
+from runcast.adapters.adk.stream.complete_event import answers_in, is_from_user, parts_of
+from runcast.adapters.adk.stream.parts import InnerPart, ModelCall
 from runcast.adapters.adk.translator import AdkTranslator
-from runcast.adapters.adk.values import visible
-from runcast.adapters.delivery import Delivery, Sink
-from runcast.adapters.frame import RunIds
+from runcast.adapters.driving.fault_log import log_untranslated
+from runcast.adapters.driving.sink_thread import Delivery, Sink
+from runcast.adapters.run_frame import RunIds
 
 LAST_MOMENT = 5.0  # seconds that `close` gives a slow sink
 
 
-class AdkPlugin(BasePlugin):
-    """`App(plugins=[AdkPlugin(sink)])`: every run of the app as AG-UI events, whoever runs it.
+class AdkPlugin(Observer):
+    """`App(plugins=[AdkPlugin(sink)])`: every run of the app as AG-UI events.
 
-    Thread id = session id; run id = invocation id, with `:2`, `:3`, … when ADK goes on with an invocation after an
-    answer. The sink may be a function or a coroutine function; it is called in order, one event at a time, by a thread
-    of its own, so that a slow or broken one costs the run nothing; `aflush` waits for it. ADK stops asking plugins once one of them replaces an event: put this one
-    first. It then shows events as they were before the others changed them. A run whose task is cancelled is told
-    as cancelled when the next run of its session begins, or at `close`.
+    The thread id is the session id. The run id is the invocation id, with `:2`, `:3`, … when ADK continues an
+    invocation after an answer. The sink may be a function or a coroutine function; a thread calls it with one event
+    at a time, in order, so that a slow or broken sink does not delay the run. `aflush` waits for it.
+
+    ADK stops asking plugins once one of them replaces an event: put this one first. It then shows events as they
+    were before the other plugins. A run whose task is cancelled ends as cancelled when the next run of its session
+    begins, or at `close`.
     """
 
     def __init__(
@@ -55,123 +54,126 @@ class AdkPlugin(BasePlugin):
         super().__init__(name)
         self._delivery = Delivery(sink, limit=max_waiting)
         self._options = options
-        self._runs: dict[tuple[str, str, str], _Watched] = {}  # (app, user, session) -> its run
+        self._runs: dict[tuple[str, str, str], _Observed] = {}  # (app, user, session) -> its run
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
         """ADK calls this when a run begins."""
-        context = invocation_context
-        key = _key(context)
+        around = next((run for run in self._runs.values() if run.tools.is_around(invocation_context)), None)
+        if around is not None:
+            self._feed(around, around.tools.begin(invocation_context))
+            return None
+        key = _key(invocation_context)
         self._end(key, lambda it: it.cancel())
-        events = live_events(context.session.events)
-        ids = RunIds(context.session.id, _run_id(context, events))
-        root = _root(context)
-        asked = events[-1] if events and said_by_user(events[-1]) else None
-        translator = AdkTranslator(
-            ids,
-            root=None if root is None else root.name,
-            options=self._options,
-            input=_said(ids, asked),
-            clock=_clock,
-            session=lambda: context.session.events,
-            state=visible(context.session.state, self._options) or None,
-            answers=[] if asked is None else _answers(asked),
-            agents={} if root is None else descriptions(root),
-            place={"app_name": key[0], "user_id": key[1], "session_id": key[2]},
-        )
-        self._runs[key] = watched = _Watched(context.invocation_id, translator)
-        self._send(watched, translator.start())
+        run = _Observed(invocation_context.invocation_id, self._translator(invocation_context, key))
+        self._runs[key] = run
+        self._send(run, run.translator.start())
         return None
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
         """ADK calls this for every event of a run."""
-        watched = self._runs.get(_key(invocation_context))
-        if watched is not None and watched.invocation_id == invocation_context.invocation_id:
-            self._send(watched, watched.translator.feed(event))
+        run = self._run_of(invocation_context.invocation_id)
+        if run is not None:
+            self._feed(run, run.tools.event(invocation_context, event) or event)
         return None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """ADK calls this when a run ended by itself, or its reader left."""
-        self._end(_key(invocation_context), lambda it: it.finish())
+        run = self._run_of(invocation_context.invocation_id)
+        inner = None if run is None else run.tools.end(invocation_context)
+        if run is None or inner is None:
+            self._end(_key(invocation_context), lambda it: it.finish())
+        else:
+            self._feed(run, inner)
 
     async def on_run_error_callback(self, *, invocation_context: InvocationContext, error: Exception) -> None:
-        """ADK calls this when a run broke."""
-        self._end(_key(invocation_context), lambda it: it.fail(error))
+        """ADK calls this when a run raised."""
+        run = self._run_of(invocation_context.invocation_id)
+        inner = None if run is None else run.tools.end(invocation_context, error)
+        if run is None or inner is None:
+            self._end(_key(invocation_context), lambda it: it.fail(error))
+        else:
+            self._feed(run, inner)
+
+    def runs_of(self, invocation_id: str) -> ToolRuns | None:
+        """The runs that an invocation belongs to, if the plugin follows them."""
+        run = self._run_of(invocation_id)
+        return None if run is None else run.tools
+
+    async def observed(self, part: ModelCall | InnerPart) -> None:
+        """Translate a request to a model."""
+        if isinstance(part, ModelCall):
+            run = self._run_of(part.invocation_id)
+            if run is not None:
+                self._feed(run, part)
 
     async def close(self) -> None:
-        """Tell unfinished runs as cancelled, and give the sink a moment to take what waits for it."""
+        """End unfinished runs as cancelled, and wait a moment for the sink."""
         for key in list(self._runs):
             self._end(key, lambda it: it.cancel())
         await self.aflush(LAST_MOMENT)
 
     def flush(self, seconds: float | None = None) -> bool:
-        """Wait until the sink has got everything; False when time ran out. Not for the loop a sink runs on."""
+        """Wait until the sink has every event; False after this many seconds. Not for the loop of a coroutine sink."""
         return self._delivery.flush(seconds)
 
     async def aflush(self, seconds: float | None = None) -> bool:
-        """The same, without keeping the loop from a coroutine sink."""
+        """As `flush`, without blocking the loop of a coroutine sink."""
         return await self._delivery.aflush(seconds)
 
     def stats(self) -> dict[str, int]:
-        """What became of the events."""
+        """Counters of delivered, failed, dropped and waiting events."""
         return self._delivery.stats()
 
-    def _end(self, key: tuple[str, str, str], how: Callable[[AdkTranslator], list[AgEvent]]) -> None:
-        watched = self._runs.pop(key, None)
-        if watched is not None:
-            self._send(watched, how(watched.translator))
-
-    def _send(self, watched: _Watched, events: Sequence[AgEvent]) -> None:
-        """Events with a gap are not worth showing: what follows a dropped one is dropped too."""
-        for event in events:
-            if watched.cut:
-                self._delivery.dropped += 1
-            else:
-                watched.cut = not self._delivery.send(event)
-
-
-class ClientSide(BasePlugin):
-    """What a client brings to one run: tools that it carries out itself, and instructions where they are allowed."""
-
-    def __init__(self, tools: Sequence[Tool], instructions: Sequence[str], agents: Collection[str]) -> None:
-        super().__init__("runcast-client-side")
-        self._tools = [_ClientTool(tool) for tool in tools]
-        self._instructions = list(instructions)
-        self._agents = agents
-
-    async def before_model_callback(
-        self, *, callback_context: CallbackContext, llm_request: LlmRequest
-    ) -> LlmResponse | None:
-        """ADK calls this before every model call. A tool of the agent's own keeps its name."""
-        if callback_context.agent_name in self._agents:
-            llm_request.append_tools([it for it in self._tools if it.name not in llm_request.tools_dict])
-            if self._instructions:
-                llm_request.append_instructions(self._instructions)
-        return None
-
-
-class _ClientTool(BaseTool):
-    """A tool that runs in the client: calling it here only pauses the agent."""
-
-    def __init__(self, tool: Tool) -> None:
-        super().__init__(name=tool.name, description=tool.description, is_long_running=True)
-        self._parameters = tool.parameters
-
-    def _get_declaration(self) -> types.FunctionDeclaration:
-        return types.FunctionDeclaration(
-            name=self.name, description=self.description, parameters_json_schema=self._parameters
+    def _translator(self, context: InvocationContext, key: tuple[str, str, str]) -> AdkTranslator:
+        events = live_events(context.session.events)
+        ids = RunIds(context.session.id, _run_id(context, events))
+        root = _root(context)
+        asked = events[-1] if events and is_from_user(events[-1]) else None
+        return AdkTranslator(
+            ids,
+            root=None if root is None else root.name,
+            options=self._options,
+            clock=_clock,
+            report=log_untranslated,
+            session=lambda: context.session.events,
+            start=RunStart(
+                input=_input(ids, asked),
+                state=visible(context.session.state, self._options) or None,
+                answers=[] if asked is None else answers_in(asked),
+                agents={} if root is None else descriptions(root),
+                place={"app_name": key[0], "user_id": key[1], "session_id": key[2]},
+            ),
         )
 
-    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        return None
+    def _run_of(self, invocation_id: str) -> _Observed | None:
+        """The run that an invocation is, or belongs to."""
+        return next((run for run in self._runs.values() if run.tools.holds(invocation_id)), None)
+
+    def _feed(self, run: _Observed, part: Event | ModelCall | InnerPart | None) -> None:
+        if part is not None:
+            self._send(run, run.translator.feed(part))
+
+    def _end(self, key: tuple[str, str, str], how: Callable[[AdkTranslator], list[AgEvent]]) -> None:
+        run = self._runs.pop(key, None)
+        if run is not None:
+            self._send(run, how(run.translator))
+
+    def _send(self, run: _Observed, events: Sequence[AgEvent]) -> None:
+        """A stream with a gap is useless: after the first dropped event the rest of the run is dropped too."""
+        for event in events:
+            if run.cut:
+                self._delivery.dropped += 1
+            else:
+                run.cut = not self._delivery.send(event)
 
 
-class _Watched:
+class _Observed:
     """A run that the plugin follows."""
 
     def __init__(self, invocation_id: str, translator: AdkTranslator) -> None:
-        self.invocation_id = invocation_id
+        self.tools = ToolRuns(invocation_id)  # the run, and those of agents that run as its tools
         self.translator = translator
-        self.cut = False  # the sink was too slow for this run: the rest of it is dropped
+        self.cut = False  # the sink was too slow: the rest of the run is dropped
 
 
 def _key(context: InvocationContext) -> tuple[str, str, str]:
@@ -182,35 +184,24 @@ def _key(context: InvocationContext) -> tuple[str, str, str]:
 def _run_id(context: InvocationContext, events: Sequence[Event]) -> str:
     own = context.invocation_id
     turns = sum(
-        said_by_user(event) and bool(parts_of(event)) for event in events if event.invocation_id == own
+        is_from_user(event) and bool(parts_of(event)) for event in events if event.invocation_id == own
     )
     return own if turns < 2 else f"{own}:{turns}"
 
 
 def _root(context: InvocationContext) -> BaseAgent | None:
-    """The root agent; a workflow is no agent, and its name is learned from the first event."""
+    """The root agent. A workflow is no agent: its name comes from the first event."""
     agent = context.agent
     return agent.root_agent if isinstance(agent, BaseAgent) else None
 
 
-def _said(ids: RunIds, asked: Event | None) -> RunAgentInput | None:
-    """What started the run, so that a client that only watches sees the question too."""
+def _input(ids: RunIds, asked: Event | None) -> RunAgentInput | None:
+    """The user's message that started the run, for a client that only watches."""
     messages = [] if asked is None else messages_from_events([asked])
-    spoken = [message for message in messages if message.role == "user"]
-    if not spoken:
+    from_user = [message for message in messages if message.role == "user"]
+    if not from_user:
         return None
-    return RunAgentInput(thread_id=ids.thread_id, run_id=ids.run_id, messages=list(spoken))
-
-
-def _answers(asked: Event) -> list[Answer]:
-    found = (part.function_response for part in parts_of(asked))
-    return [
-        Answer(
-            it.id, it.id, it.name, result_text(it.response), bool(it.response and it.response.get("error"))
-        )
-        for it in found
-        if it is not None and it.id and it.name not in HIDDEN
-    ]
+    return RunAgentInput(thread_id=ids.thread_id, run_id=ids.run_id, messages=list(from_user))
 
 
 def _clock() -> int:

@@ -1,4 +1,4 @@
-"""LangGraph runs as AG-UI events: an adapter, a drop-in callback handler, and the pure translator under both."""
+"""LangGraph runs as AG-UI events: an adapter, a drop-in callback handler, and their pure translator."""
 
 try:
     import langgraph.graph as _langgraph
@@ -10,7 +10,7 @@ except ImportError as _missing:
 from runcast.adapters.langgraph.activity import activity, activity_patch
 from runcast.adapters.langgraph.adapter import LangGraphAdapter
 from runcast.adapters.langgraph.callbacks import LangGraphCallbacks
-from runcast.adapters.langgraph.messages import to_agui, to_langchain
+from runcast.adapters.langgraph.intake.messages import to_agui, to_langchain
 from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.translator import CHECKPOINTS, STREAM_MODES, LangGraphTranslator
 

@@ -1,225 +1,42 @@
-"""LangChain callbacks: what rides along with an adapter's run, and the drop-in for programs that run themselves.
-
-`Probe` sends what the stream does not tell through the stream itself, so that its place among the parts is kept.
-`LangGraphCallbacks` sees no stream at all: it tells what callbacks show, through the same translator.
-"""
+"""The callback handler for programs that run their graph themselves: a drop-in that emits AG-UI events."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import suppress
-from contextvars import ContextVar, Token
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from ag_ui.core import Event
-from langchain_core.callbacks import BaseCallbackHandler
+from ag_ui.core import Event, Message, RunAgentInput
+from langchain_core.messages import convert_to_messages
 from langchain_core.outputs import LLMResult
-from langchain_core.runnables.config import set_config_context
 from langgraph.callbacks import GraphCallbackHandler, GraphInterruptEvent
-from langgraph.config import get_config, get_stream_writer
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
-from runcast.adapters.delivery import Delivery, Sink
-from runcast.adapters.frame import RunIds
-from runcast.adapters.langgraph.encode import mapped
+from runcast.adapters.driving.fault_log import log_failure, log_untranslated
+from runcast.adapters.driving.sink_thread import Delivery, Sink
+from runcast.adapters.langgraph.intake.callback_parts import CallbackParts, marked, place_of
+from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.options import LangGraphOptions
-from runcast.adapters.langgraph.parts import RUN_MARK, Aside
-from runcast.adapters.langgraph.replays import Replay, marked, place_of
+from runcast.adapters.langgraph.probe import final_message, model_place, tool_started
 from runcast.adapters.langgraph.translator import LangGraphTranslator
+from runcast.adapters.run_frame import RunIds
 from runcast.adapters.translator import ending
+from runcast.slim.values.type_guards import as_mapping, is_list
 
-try:  # what `ToolRuntime.emit_output_delta` writes to; a LangGraph without it leaves those deltas untold
-    from langgraph.pregel._tools import (
-        _tool_call_writer as tool_call_writer,  # pyright: ignore[reportPrivateUsage]  # there is no public name
-    )
-except ImportError:  # pragma: no cover  depends on the LangGraph installed
-    tool_call_writer = ContextVar[Any]("runcast_tool_call_writer")
-
-NOSTREAM = frozenset(("nostream", "langsmith:nostream"))
 HIDDEN = "langsmith:hidden"
-
-
-class Probe(BaseCallbackHandler):
-    """Marks each model's chunks with its run, and tells ends, errors, retries and dispatched custom events.
-
-    One a run. `aside` takes what is said outside of any node, where the graph's stream cannot be written to. It
-    tells of tools what the `tools` stream mode would: every handler costs a microsecond a token, and that mode is one.
-    """
-
-    run_inline = True
-
-    def __init__(self, aside: Callable[[Aside], None]) -> None:
-        self._aside = aside
-        self._tools: dict[
-            UUID, tuple[str, Token[Any]]
-        ] = {}  # tools at work -> their call, their writer's token
-        self._models: dict[UUID, Mapping[str, Any]] = {}  # model runs at work -> where
-        self._attempts: dict[str, int] = {}  # checkpoint namespace of a node -> times started
-        self._nodes: dict[UUID, str] = {}  # nodes at work -> their checkpoint namespace
-        self._inside: dict[str, Any] = {}  # checkpoint namespace of a node -> the config its callbacks ran in
-
-    def _tell_inside(self, place: str, type: str, data: Mapping[str, Any]) -> None:
-        """Tell from where a node stood in an earlier attempt: the next one has said nothing yet."""
-        config = self._inside.get(place)
-        if config is None:
-            self._tell(type, data)
-            return
-        with set_config_context(config) as context:
-            context.run(self._tell, type, data)
-
-    def _tell(self, type: str, data: Mapping[str, Any]) -> None:
-        told = Aside(type, data)
-        try:
-            get_stream_writer()(told)
-        except RuntimeError:  # not inside a node
-            self._aside(told)
-
-    def on_chat_model_start(
-        self,
-        serialized: Any,
-        messages: Any,
-        *,
-        run_id: UUID,
-        tags: Any = None,
-        metadata: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        """A model begins; LangGraph hands this very dict along with each of its chunks."""
-        if metadata is None:
-            return
-        metadata[RUN_MARK] = str(run_id)
-        self._stands(metadata)
-        self._models[run_id] = _model(run_id, metadata, tags)
-
-    def _stands(self, metadata: Mapping[str, Any]) -> None:
-        """Keep the config of a node that does something: its stream is reached through it."""
-        with suppress(RuntimeError):
-            self._inside[str(metadata.get("langgraph_checkpoint_ns"))] = get_config()
-
-    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """A model's final message: its id in the state, and its usage."""
-        place = self._models.pop(run_id, None)
-        message = _final(response)
-        if place is not None and message is not None:
-            self._tell("llm_end", {**place, "message": message})
-
-    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A model broke; what it said so far will not be in the state."""
-        place = self._models.pop(run_id, None)
-        if place is not None:
-            self._tell("llm_error", place)
-
-    def on_chain_start(
-        self,
-        serialized: Any,
-        inputs: Any,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        metadata: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        """A node starts; again, when its retry policy says so."""
-        if not metadata or kwargs.get("name") != metadata.get("langgraph_node"):
-            return
-        place = str(metadata.get("langgraph_checkpoint_ns"))
-        if parent_run_id is not None and self._nodes.get(parent_run_id) == place:
-            return  # the node is a graph that bears the node's name: this is the graph
-        self._nodes[run_id] = place
-        self._attempts[place] = attempts = self._attempts.get(place, 0) + 1
-        if attempts > 1:
-            self._tell_inside(place, "retry", {"task_id": place.rpartition(":")[2], "attempt": attempts})
-
-    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """A node is done."""
-        self._nodes.pop(run_id, None)
-
-    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A node's attempt failed."""
-        self._nodes.pop(run_id, None)
-
-    def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """`dispatch_custom_event` was called."""
-        self._tell("custom_event", {"name": name, "data": data})
-
-    def on_tool_start(
-        self,
-        serialized: Any,
-        input_str: str,
-        *,
-        run_id: UUID,
-        metadata: Any = None,
-        inputs: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        """A tool begins; from here on it can send output deltas."""
-        if not metadata:
-            return
-        call_id = str(kwargs.get("tool_call_id") or run_id)
-        self._stands(metadata)
-
-        def write(delta: Any) -> None:
-            self._tell("tools", {"event": "tool-output-delta", "tool_call_id": call_id, "delta": delta})
-
-        self._tools[run_id] = (call_id, tool_call_writer.set(write))
-        self._tell("tools", tool_began(call_id, serialized, inputs))
-
-    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """A tool gave its result."""
-        self._tool_over(run_id, {"event": "tool-finished"})
-
-    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A tool raised; one that asks a question has not failed."""
-        failed = not isinstance(error, GraphBubbleUp)
-        self._tool_over(run_id, {"event": "tool-error", "message": str(error)} if failed else None)
-
-    def _tool_over(self, run_id: UUID, data: Mapping[str, Any] | None) -> None:
-        held = self._tools.pop(run_id, None)
-        if held is None:
-            return
-        call_id, token = held
-        with suppress(ValueError):  # ended in another context than it began: that one is gone with its task
-            tool_call_writer.reset(token)
-        if data is not None:
-            self._tell("tools", {**data, "tool_call_id": call_id})
-
-
-def tool_began(call_id: str, serialized: Any, inputs: Any) -> dict[str, Any]:
-    """A tool's start, as the `tools` stream mode words it."""
-    name = str(mapped(serialized).get("name") or "")
-    return {"event": "tool-started", "tool_call_id": call_id, "tool_name": name, "input": inputs}
-
-
-def _model(run_id: UUID, metadata: Mapping[str, Any], tags: Any) -> dict[str, Any]:
-    """Where a model runs, and what it is."""
-    return {
-        "run_id": str(run_id),
-        "checkpoint_ns": metadata.get("langgraph_checkpoint_ns"),
-        "provider": metadata.get("ls_provider"),
-        "model": metadata.get("ls_model_name"),
-        "silent": bool(NOSTREAM.intersection(tags or ())),
-    }
-
-
-def _final(response: LLMResult) -> Any:
-    """A chat model's one final message."""
-    if not response.generations or not response.generations[0]:
-        return None
-    return getattr(response.generations[0][0], "message", None)
 
 
 @dataclass(slots=True)
 class _Run:
-    """One invocation of a graph, watched from its root."""
+    """One invocation of a graph, observed from its root."""
 
     root: UUID
     translator: LangGraphTranslator
-    replay: Replay = field(default_factory=Replay)
-    inside: set[UUID] = field(default_factory=set[UUID])  # every run id under the root that is at work
+    parts: CallbackParts = field(default_factory=CallbackParts)
+    inside: set[UUID] = field(default_factory=set[UUID])  # every active run id under the root
     nodes: dict[UUID, Mapping[str, Any]] = field(default_factory=dict[UUID, Mapping[str, Any]])
     models: dict[UUID, tuple[Mapping[str, Any], dict[str, Any]]] = field(
         default_factory=dict[UUID, tuple[Mapping[str, Any], dict[str, Any]]]
@@ -234,12 +51,12 @@ class LangGraphCallbacks(GraphCallbackHandler):
     """`graph.invoke(..., config={"callbacks": [it]})`: a program that runs its graph itself, as AG-UI events.
 
     Works with `invoke`, `ainvoke`, `stream` and `astream`, from threads and from a running loop, for any number of
-    runs. Tells text, reasoning, tool calls and results, steps, dispatched custom events, usage, interrupts, errors
-    and the end. Callbacks show the state only as the final values: one STATE_SNAPSHOT at the end, no deltas; they
-    do not show what a node writes to a StreamWriter.
+    runs. Emits text, reasoning, tool calls and results, steps, dispatched custom events, usage, interrupts, errors and
+    the end. Callbacks show the state only as the final values: one STATE_SNAPSHOT at the end, no deltas. They do not
+    show what a node writes to a StreamWriter.
 
-    The sink is called in order from a thread of its own (a coroutine function: on the loop the graph runs on). What
-    it raises is logged and counted, and a slow one never holds the graph up. `flush` waits for it.
+    The sink is called in order from a thread of its own (a coroutine function: on the loop the graph runs on). Its
+    exceptions are logged and counted, and a slow sink never blocks the graph. `flush` waits for it.
     """
 
     run_inline = True
@@ -258,10 +75,10 @@ class LangGraphCallbacks(GraphCallbackHandler):
         self._run_id = run_id  # of the first run; later ones take LangChain's own ids
         self._options = options
         self._lock = threading.RLock()  # nodes of one graph call from many threads
-        self._runs: dict[UUID, _Run] = {}  # every run id at work -> the invocation it belongs to
+        self._runs: dict[UUID, _Run] = {}  # every active run id -> its invocation
 
     def flush(self, seconds: float | None = None) -> bool:
-        """Wait until the sink has got everything; False when time ran out."""
+        """Wait until the sink has everything; False if time ran out."""
         return self.delivery.flush(seconds)
 
     async def aflush(self, seconds: float | None = None) -> bool:
@@ -269,7 +86,7 @@ class LangGraphCallbacks(GraphCallbackHandler):
         return await self.delivery.aflush(seconds)
 
     def stats(self) -> dict[str, int]:
-        """What became of the events."""
+        """How many events were delivered, failed or dropped."""
         return self.delivery.stats()
 
     # ------------------------------------------------- LangChain asks for these
@@ -293,7 +110,7 @@ class LangGraphCallbacks(GraphCallbackHandler):
         metadata: Any = None,
         **kwargs: Any,
     ) -> None:
-        """A graph, a node, or something inside one begins."""
+        """A graph, a node, or something inside one starts."""
         with self._lock:
             run = self._runs.get(parent_run_id) if parent_run_id is not None else None
             if run is None:
@@ -303,22 +120,22 @@ class LangGraphCallbacks(GraphCallbackHandler):
             if not metadata or kwargs.get("name") != metadata.get("langgraph_node") or HIDDEN in (tags or ()):
                 return
             place = metadata.get("langgraph_checkpoint_ns")
-            around = run.nodes.get(parent_run_id) if parent_run_id is not None else None
-            if around is None or around.get("langgraph_checkpoint_ns") != place:  # else the node's own graph
+            active = {each.get("langgraph_checkpoint_ns") for each in run.nodes.values()}
+            if place not in active:  # else the node's own graph
                 run.nodes[run_id] = metadata
-                self._feed(run, run.replay.node_started(metadata, inputs))
+                self._feed(run, run.parts.node_started(metadata, inputs))
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """It gave its result."""
+        """It returned."""
         with self._lock:
             run = self._leave(run_id)
             if run is None:
                 return
             if run_id == run.root:
-                self._feed(run, run.replay.ended(outputs))
+                self._feed(run, run.parts.ended(outputs))
                 self._send(run, ending(run.translator))
             elif (metadata := run.nodes.pop(run_id, None)) is not None:
-                self._feed(run, run.replay.node_ended(metadata, outputs))
+                self._feed(run, run.parts.node_ended(metadata, outputs))
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """It raised."""
@@ -327,12 +144,11 @@ class LangGraphCallbacks(GraphCallbackHandler):
             if run is None:
                 return
             if run_id == run.root:
-                self._send(
-                    run,
-                    run.translator.fail(error) if isinstance(error, Exception) else run.translator.cancel(),
-                )
+                log_failure(error)
+                failed = isinstance(error, Exception)
+                self._send(run, run.translator.fail(error) if failed else run.translator.cancel())
             elif (metadata := run.nodes.pop(run_id, None)) is not None:
-                self._feed(run, _node_error(run.replay, metadata, error))
+                self._feed(run, _node_error(run.parts, metadata, error))
 
     def on_chat_model_start(
         self,
@@ -345,13 +161,13 @@ class LangGraphCallbacks(GraphCallbackHandler):
         metadata: Any = None,
         **kwargs: Any,
     ) -> None:
-        """A model begins."""
+        """A model starts."""
         with self._lock:
             run = self._runs.get(parent_run_id) if parent_run_id is not None else None
             if run is None or not metadata or "langgraph_checkpoint_ns" not in metadata:
                 return
             self._join(run, run_id)
-            run.models[run_id] = (marked(metadata, run_id), _model(run_id, metadata, tags))
+            run.models[run_id] = (marked(metadata, run_id), model_place(run_id, metadata, tags))
 
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **kwargs: Any) -> None:
         """A chunk of a model's message."""
@@ -362,19 +178,19 @@ class LangGraphCallbacks(GraphCallbackHandler):
                 return
             metadata, place = run.models[run_id]
             if not place["silent"]:
-                self._feed(run, run.replay.message(message, metadata))
+                self._feed(run, run.parts.message(message, metadata))
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """A model's final message."""
         with self._lock:
             run = self._leave(run_id)
-            message = _final(response)
+            message = final_message(response)
             if run is not None and message is not None and run_id in run.models:
                 metadata, place = run.models.pop(run_id)
-                self._feed(run, run.replay.model_ended(metadata, message, place))
+                self._feed(run, run.parts.model_ended(metadata, message, place))
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A model broke."""
+        """A model failed."""
         with self._lock:
             run = self._leave(run_id)
             if run is not None and run_id in run.models:
@@ -392,7 +208,7 @@ class LangGraphCallbacks(GraphCallbackHandler):
         inputs: Any = None,
         **kwargs: Any,
     ) -> None:
-        """A tool begins."""
+        """A tool starts."""
         with self._lock:
             run = self._runs.get(parent_run_id) if parent_run_id is not None else None
             if run is None or not metadata or "langgraph_checkpoint_ns" not in metadata:
@@ -400,10 +216,10 @@ class LangGraphCallbacks(GraphCallbackHandler):
             self._join(run, run_id)
             call_id = str(kwargs.get("tool_call_id") or run_id)
             run.tools[run_id] = (metadata, call_id)
-            self._tool(run, metadata, tool_began(call_id, serialized, inputs))
+            self._tool(run, metadata, tool_started(call_id, serialized, inputs))
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """A tool gave its result."""
+        """A tool returned its result."""
         self._tool_over(run_id, {"event": "tool-finished"})
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
@@ -428,20 +244,25 @@ class LangGraphCallbacks(GraphCallbackHandler):
             if runs and not event.checkpoint_ns:
                 run = self._runs.get(event.run_id) if event.run_id is not None else None
                 run = run or runs[-1]
-                self._feed(run, run.replay.interrupted(event.interrupts, event.checkpoint_id))
+                self._feed(run, run.parts.interrupted(event.interrupts, event.checkpoint_id))
 
     # ------------------------------------------------------------------ inside
 
     def _begin(self, root: UUID, inputs: Any) -> None:
         run_id, self._run_id = self._run_id or str(root), None
-        replay = Replay()
+        parts = CallbackParts()
+        echo = RunAgentInput(
+            thread_id=self._thread_id, run_id=run_id, messages=_asked(inputs, self._options, run_id)
+        )
         translator = LangGraphTranslator(
             RunIds(self._thread_id, run_id),
+            input=echo,
             options=self._options,
-            known=replay.known(inputs),
+            known=parts.known(inputs),
             clock=_milliseconds,
         )
-        run = _Run(root, translator, replay)
+        translator.report_to(log_untranslated)
+        run = _Run(root, translator, parts)
         self._join(run, root)
         self._send(run, translator.start())
 
@@ -460,13 +281,7 @@ class LangGraphCallbacks(GraphCallbackHandler):
 
     def _feed(self, run: _Run, parts: list[Any]) -> None:
         for part in parts:
-            try:
-                events = run.translator.feed(part)
-            except Exception as error:  # noqa: BLE001  a fault of the picture must not become one of the program
-                self._send(run, run.translator.fail(error))
-                run.cut = True
-                return
-            self._send(run, events)
+            self._send(run, run.translator.feed(part))
 
     def _send(self, run: _Run, events: list[Event]) -> None:
         for event in events:
@@ -487,12 +302,30 @@ class LangGraphCallbacks(GraphCallbackHandler):
                     self._tool(run, metadata, {**data, "tool_call_id": call_id})
 
 
-def _node_error(replay: Replay, metadata: Mapping[str, Any], error: BaseException) -> list[Any]:
+def _asked(inputs: Any, options: LangGraphOptions | None, run_id: str) -> list[Message]:
+    """The user's new messages in a graph's input: those behind the last of the agent."""
+    given = as_mapping(inputs).get((options or LangGraphOptions()).messages_key)
+    try:
+        messages = convert_to_messages(given if is_list(given) else [given] if given else [])
+    except (RuntimeError, ValueError):  # LangChain raises either for what it cannot read
+        return []  # a conversation of the graph's own kind
+    asked: list[Any] = []
+    for message in reversed(messages):
+        if message.type != "human":
+            break
+        asked.append(message)
+    return [
+        message.model_copy(update={"id": message.id or f"{run_id}:input:{number}"})
+        for number, message in enumerate(to_agui(asked[::-1]))
+    ]
+
+
+def _node_error(parts: CallbackParts, metadata: Mapping[str, Any], error: BaseException) -> list[Any]:
     if isinstance(error, GraphInterrupt):
-        return replay.node_interrupted(metadata, list(error.args[0]) if error.args else [])
+        return parts.node_interrupted(metadata, list(error.args[0]) if error.args else [])
     if isinstance(error, GraphBubbleUp):
-        return replay.node_ended(metadata, None)
-    return replay.node_failed(metadata, error)
+        return parts.node_ended(metadata, None)
+    return parts.node_failed(metadata, error)
 
 
 def _milliseconds() -> int:

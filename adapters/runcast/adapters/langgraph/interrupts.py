@@ -1,22 +1,19 @@
-"""Interrupts: what a graph waits for, and the answers it is given.
+"""Interrupts: the questions for which a graph waits, and their answers.
 
-Knows LangGraph's `Interrupt` (by its attributes) and the human-in-the-loop shapes that travel in its value; knows
-what AG-UI calls them. Static breakpoints have no id of their own: they are `breakpoint:<checkpoint id>`, and the
-answer to one is only to go on.
+Knows LangGraph's `Interrupt` (by its attributes), the human-in-the-loop shapes in its value, and their form in AG-UI.
+A static breakpoint has no id of its own: it is `breakpoint:<checkpoint id>`, and any answer to it continues the run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
-from ag_ui.core import Interrupt, ResumeEntry
+from ag_ui.core import Interrupt
 
-from runcast.adapters.errors import InvalidInput
-from runcast.adapters.frame import note
-from runcast.adapters.langgraph.encode import listed, mapped, plain
-from runcast.adapters.langgraph.options import LangGraphOptions
+from runcast.adapters.langgraph.plain_values import listed, plain
+from runcast.slim.folding.run_metadata import metadata_of, run_metadata
+from runcast.slim.values.type_guards import as_mapping
 
 BREAKPOINT = "breakpoint:"
 
@@ -41,7 +38,7 @@ class Pending:
             self._asked[_field(each, "id")] = each
 
     def raised_in(self, ids: Iterable[str], *, call_id: str | None, owner: str | None) -> None:
-        """A task ended with these interrupts: the innermost task is the first to say so."""
+        """A task ended with these interrupts; the innermost task ends first."""
         for each in ids:
             if call_id is not None:
                 self._calls.setdefault(each, call_id)
@@ -51,7 +48,7 @@ class Pending:
     def interrupts(
         self, checkpoint_id: str | None, calls: Sequence[Mapping[str, Any]] = ()
     ) -> list[Interrupt]:
-        """Everything that waits, as the protocol says it. `calls`: the unanswered tool calls, to name the one asked."""
+        """All open questions in the protocol's form. `calls`: the unanswered tool calls, to find the one in question."""
         found = [
             to_interrupt(
                 each,
@@ -68,25 +65,25 @@ class Pending:
 def to_interrupt(raised: Any, *, call_id: str | None = None, owner: str | None = None) -> Interrupt:
     """A LangGraph interrupt as the protocol's."""
     value = plain(_field(raised, "value"))
-    schema = mapped(_field(raised, "response_schema"))
-    held = mapped(value)
+    schema = as_mapping(_field(raised, "response_schema"))
+    held = as_mapping(value)
     given: dict[str, Any] = {
         "message": _message(value),
         "tool_call_id": call_id or _string(held.get("tool_call_id")),
-        "response_schema": plain(schema) if schema else None,
+        "response_schema": plain(schema) if schema else schema_of(value),
         "expires_at": _string(held.get("expires_at")),
-        "metadata": note(value=value) if value is not None and not isinstance(value, str) else None,
+        "metadata": run_metadata(value=value) if value is not None and not isinstance(value, str) else None,
         "subagent_run_id": owner,
     }
     return Interrupt(
         id=_field(raised, "id"),
-        reason=_reason(held),
+        reason="tool_approval" if _inbox(value) else _reason(held),
         **{key: each for key, each in given.items() if each is not None},
     )
 
 
 def _field(raised: Any, name: str) -> Any:
-    return mapped(raised).get(name) if isinstance(raised, Mapping) else getattr(raised, name, None)
+    return as_mapping(raised).get(name) if isinstance(raised, Mapping) else getattr(raised, name, None)
 
 
 def _string(value: Any) -> str | None:
@@ -102,66 +99,99 @@ def _reason(value: Mapping[str, Any]) -> str:
 def _message(value: Any) -> str | None:
     if isinstance(value, str):
         return value
-    held = mapped(value)
+    held = as_mapping(value)
     for name in ("message", "question", "prompt", "description"):
         if _string(held.get(name)):
             return str(held[name])
-    texts = [mapped(each).get("description") for each in listed(held.get("action_requests")) or ()]
+    texts = [as_mapping(each).get("description") for each in listed(held.get("action_requests")) or ()]
     return "\n\n".join(text for text in texts if isinstance(text, str)) or None
 
 
 def _call_meant(value: Any, calls: Sequence[Mapping[str, Any]]) -> str | None:
-    """The one call that a batched approval of one action is about."""
-    requests = listed(mapped(value).get("action_requests"))
+    """The call that an approval of one action is about."""
+    requests = listed(as_mapping(value).get("action_requests"))
     if requests is None or len(requests) != 1:
         return None
-    asked = (mapped(requests[0]).get("name"), mapped(requests[0]).get("args"))
+    asked = (as_mapping(requests[0]).get("name"), as_mapping(requests[0]).get("args"))
     meant = [call["id"] for call in calls if (call["name"], call["args"]) == asked]
     return meant[0] if len(meant) == 1 else None
 
 
-def answers(
-    entries: Sequence[ResumeEntry],
-    pending: Sequence[Interrupt],
-    options: LangGraphOptions,
-    *,
-    now: datetime | None = None,
-) -> dict[str, Any] | None:
-    """What to hand `Command(resume=...)`: one value an interrupt. None: only go on (a breakpoint).
-
-    Raises `InvalidInput` for an answer that nobody waits for, came twice, or came too late. A subset of what is
-    pending is fine: the graph asks for the rest again.
-    """
-    waiting = {each.id: each for each in pending}
-    if not waiting:
-        raise InvalidInput("nothing waits for an answer in this thread: send a message instead of `resume`")
-    given: dict[str, Any] = {}
-    for entry in entries:
-        if entry.interrupt_id not in waiting:
-            known = ", ".join(waiting)
-            raise InvalidInput(f"no interrupt {entry.interrupt_id!r} waits in this thread; waiting: {known}")
-        if entry.interrupt_id in given:
-            raise InvalidInput(f"interrupt {entry.interrupt_id!r} is answered twice: send one entry for each")
-        if now is not None and _expired(waiting[entry.interrupt_id], now):
-            raise InvalidInput(f"interrupt {entry.interrupt_id!r} has expired: start a new run instead")
-        given[entry.interrupt_id] = _payload(entry, options)
-    values = {key: value for key, value in given.items() if not key.startswith(BREAKPOINT)}
-    return values or None
+# ----------------------------------------------------------- known questions
 
 
-def _payload(entry: ResumeEntry, options: LangGraphOptions) -> Any:
-    if entry.status == "resolved":
-        return entry.payload
-    if options.on_cancelled_answer == "refuse":
-        raise InvalidInput(f"interrupt {entry.interrupt_id!r} may not be cancelled: answer it")
-    return options.cancelled_payload
+def asked_value(interrupt: Interrupt) -> Any:
+    """The value that the graph asked with, as far as it travels with the interrupt."""
+    return metadata_of(interrupt).get("value")
 
 
-def _expired(interrupt: Interrupt, now: datetime) -> bool:
-    if interrupt.expires_at is None:
-        return False
-    try:
-        ends = datetime.fromisoformat(interrupt.expires_at)
-    except ValueError:
-        return False  # no date: the protocol says that it then never expires
-    return ends <= (now if ends.tzinfo is not None else now.replace(tzinfo=None))
+def schema_of(value: Any) -> dict[str, Any] | None:
+    """The schema of an answer to a question of a known form: a review of actions, or Agent Inbox's."""
+    requests = listed(as_mapping(value).get("action_requests"))
+    if requests is not None:
+        reviews = [as_mapping(each) for each in listed(as_mapping(value).get("review_configs")) or ()]
+        allowed = {str(each.get("action_name")): each.get("allowed_decisions") for each in reviews}
+        decided = [_one_of(_DECISIONS, allowed.get(str(as_mapping(each).get("name")))) for each in requests]
+        return _object({"decisions": _array(decided)})
+    inbox = _inbox(value)
+    if not inbox:
+        return None
+    return _array([_one_of(_INBOX, _inbox_allows(each)) for each in inbox])
+
+
+def rejection(value: Any) -> Any:
+    """The answer that rejects a question of a known form; None for any other question."""
+    requests = listed(as_mapping(value).get("action_requests"))
+    if requests is not None:
+        return {"decisions": [{"type": "reject"} for _ in requests]}
+    if as_mapping(value).get("type") == "tool_approval":
+        return {"type": "reject"}
+    return [{"type": "ignore", "args": None} for _ in _inbox(value)] or None
+
+
+def _inbox(value: Any) -> list[Mapping[str, Any]]:
+    """Agent Inbox's requests, `{"action_request": {"action", "args"}, "config", ...}`: one, or a list of them."""
+    several = listed(value)
+    requests = [as_mapping(each) for each in ([value] if several is None else several)]
+    return requests if all("action_request" in each and "config" in each for each in requests) else []
+
+
+def _inbox_allows(request: Mapping[str, Any]) -> list[str]:
+    config = as_mapping(request["config"])
+    ways = {"accept": "accept", "edit": "edit", "respond": "response", "ignore": "ignore"}
+    return [kind for way, kind in ways.items() if config.get(f"allow_{way}")]
+
+
+def _object(properties: dict[str, Any], optional: Sequence[str] = ()) -> dict[str, Any]:
+    required = [key for key in properties if key not in optional]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _array(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    bounds = {"type": "array", "minItems": len(items), "maxItems": len(items)}
+    alike = all(each == items[0] for each in items)
+    return {**bounds, **({"items": items[0]} if items and alike else {"prefixItems": list(items)})}
+
+
+def _one_of(kinds: Mapping[str, dict[str, Any]], allowed: Any) -> dict[str, Any]:
+    chosen = [kinds[each] for each in listed(allowed) or kinds if each in kinds]
+    return chosen[0] if len(chosen) == 1 else {"oneOf": chosen}
+
+
+_TEXT = {"type": "string"}
+_DECISIONS = {
+    "approve": _object({"type": {"const": "approve"}}),
+    "edit": _object(
+        {"type": {"const": "edit"}, "edited_action": _object({"name": _TEXT, "args": {"type": "object"}})}
+    ),
+    "reject": _object({"type": {"const": "reject"}, "message": _TEXT}, ["message"]),
+    "respond": _object({"type": {"const": "respond"}, "message": _TEXT}),
+}
+_INBOX = {
+    "accept": _object({"type": {"const": "accept"}, "args": {}}, ["args"]),
+    "edit": _object(
+        {"type": {"const": "edit"}, "args": _object({"action": _TEXT, "args": {"type": "object"}})}
+    ),
+    "response": _object({"type": {"const": "response"}, "args": _TEXT}),
+    "ignore": _object({"type": {"const": "ignore"}, "args": {}}, ["args"]),
+}

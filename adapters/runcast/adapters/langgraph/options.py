@@ -1,13 +1,15 @@
-"""What a user may choose about a LangGraph adapter.
+"""What a user may choose about a LangGraph adapter, and what a translator is given about the client.
 
-Data alone; each default is the behaviour that loses nothing and reveals nothing.
+Data alone. Each default is the behaviour that loses nothing and reveals nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
+
+from ag_ui.core import Message
 
 Subagents = Literal["attributed", "inline", "hidden"]
 
@@ -19,13 +21,20 @@ class LangGraphOptions:
     messages_key: str = "messages"
     """The channel that holds the conversation."""
     subgraphs: bool = True
-    """Tell what happens inside subgraphs; without it only the root graph's own nodes are heard."""
+    """Show what happens inside subgraphs; without it, only the root graph's own nodes."""
     subagents: Subagents = "attributed"
-    """An agent inside an agent: with events of its own, as if its parent spoke, or not at all."""
+    """An agent inside an agent: with events of its own, as its parent's output, or not shown."""
     system_messages: bool = False
-    """Tell system messages that nodes write into the conversation. Off: prompts stay at home."""
+    """Show system messages that nodes write into the conversation. Off: prompts are not sent to clients."""
+    hold_text_of: Collection[str] = frozenset()
+    """Nodes whose messages are rewritten by others (redaction): held until the graph goes on, never streamed raw. The
+    adapter adds the model of an agent with `PIIMiddleware(apply_to_output=True)` itself."""
+    internal_calls: Literal["hidden", "activity"] = "hidden"
+    """Model calls that middleware makes for itself (summaries, tool selection): not shown, or an activity each."""
+    middleware_steps: bool = False
+    """Give langchain's middleware hooks steps of their own; else they are part of their agent's."""
     snapshot_on_rewrite: bool = True
-    """Send MESSAGES_SNAPSHOT when a graph removes or rewrites messages: no other event can say it."""
+    """Send MESSAGES_SNAPSHOT when a graph removes or rewrites messages: no other event can express it."""
     on_new_message: Literal["abandon", "refuse"] = "abandon"
     """A new user message while interrupts wait: start over from it (LangGraph's way), or refuse the run."""
     on_cancelled_answer: Literal["payload", "refuse"] = "payload"
@@ -36,16 +45,50 @@ class LangGraphOptions:
     """Channels a client may set through `input.state`. None by default."""
     forwarded_keys: Collection[str] = frozenset()
     """Channels a client may set through `forwardedProps`. None by default."""
+    client_config: bool = False
+    """Let clients set the run's context and configuration, as LangGraph's server does: `forwardedProps.context` and
+    `.configurable`. `runcast attach` and `serve` turn it on."""
     predict_state: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict[str, Any])
-    """Tool name -> `[{"state_key", "tool", "tool_argument"}]`, told as CUSTOM PredictState when the call begins."""
+    """Tool name -> `[{"state_key", "tool", "tool_argument"}]`, sent as CUSTOM PredictState when the call starts."""
+    available_tools: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Any])
+    """Node -> the tools of its model, sent with its step. The adapter fills in those of a langchain agent."""
     durability: Literal["sync", "async", "exit"] | None = None
     """When the graph's checkpointer writes; None leaves it to the graph."""
     max_queue: int = 1_000
-    """Events that wait for a slow consumer before text is merged, and merged only so far as its order allows."""
+    """Events that wait for a slow consumer before text is merged, as far as the order of events allows."""
     max_raw_nodes: int = 2_000
     """How much of a native part a RAW event may carry, in values."""
 
     def predictions(self, tool: str, meta: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """What a call of this tool says about the state: from here, or from the node's `predict_state` metadata."""
+        """What a call of this tool predicts about the state: from here, or from the node's `predict_state` metadata."""
         noted = meta.get("predict_state") or ()
         return [*self.predict_state.get(tool, ()), *(entry for entry in noted if entry.get("tool") == tool)]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientView:
+    """What the client holds when a run starts, and how the run corrects it."""
+
+    known: Collection[str] = ()
+    """Ids of messages that must not be emitted again."""
+    aliases: Mapping[str, str] | None = None
+    """Public ids whose messages have another id in the graph's state."""
+    resumed_from: str | None = None
+    """Where the run continues: `checkpoint`, `fork` or `snapshot`."""
+    shown: Sequence[Message] | None = None
+    """The messages it shows; None if unknown, in which case nothing can be taken back."""
+    gone: Collection[str] = ()
+    """Shown messages that are taken back."""
+    instead: Sequence[Message] = ()
+    """The graph's messages, for those that are shown in part or not at all."""
+
+
+class ClientFields(TypedDict, total=False):
+    """The fields of `ClientView`, as keyword arguments."""
+
+    known: Collection[str]
+    aliases: Mapping[str, str] | None
+    resumed_from: str | None
+    shown: Sequence[Message] | None
+    gone: Collection[str]
+    instead: Sequence[Message]

@@ -1,6 +1,6 @@
 """The demo's ADK workflow: three real agents, tools at once, one that fails once, a confirmation; a scripted model.
 
-What the model says follows from what it is shown, so that a worker that comes back says the same.
+The model's text follows from its request alone, so a worker that starts again streams the same.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ USAGE = types.GenerateContentResponseUsageMetadata(
 
 
 class Scripted(BaseLlm):
-    """Streams what its role says next."""
+    """Streams its role's next turn."""
 
     model: str = "scripted"
     role: Literal["planner", "writer", "publisher"]
@@ -52,13 +52,13 @@ class Scripted(BaseLlm):
             *((each, False) for each in script.words(text) if text),
         ]:
             await asyncio.sleep(self.pace)
-            yield _says([Part(text=piece, thought=thinks or None)], partial=True)
+            yield _response([Part(text=piece, thought=thinks or None)], partial=True)
         whole = [Part(text=thought, thought=True)] if thought else []
         whole += [Part(text=text)] if text else []
-        yield _says([*whole, *calls], partial=False)
+        yield _response([*whole, *calls], partial=False)
 
 
-def _says(parts: list[Part], *, partial: bool) -> LlmResponse:
+def _response(parts: list[Part], *, partial: bool) -> LlmResponse:
     content = types.Content(role="model", parts=parts)
     if partial:
         return LlmResponse(content=content, partial=True)
@@ -122,7 +122,7 @@ def build(folder: Path, *, pace: float = 0.04) -> AdkAdapter:
         return {"error": "no answer; ask again"} if try_number == 1 else {"connection": "holds"}
 
     async def publish(title: str, tool_context: ToolContext) -> dict[str, str]:
-        """Publish the brief, once somebody said yes."""
+        """Publish the brief, once it is confirmed."""
         return {"published": title}
 
     def agent(name: Literal["planner", "writer", "publisher"], *tools: Any) -> LlmAgent:

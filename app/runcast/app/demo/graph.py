@@ -1,6 +1,6 @@
 """The demo's LangGraph graph: real nodes, tools, a subagent, a retry, a question; only the model is a script.
 
-A node that begins again after a crash says the same again, so what a resumed run leads to can be compared.
+A node that runs again after a crash streams the same text, so the outcome of a resumed run can be compared.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ NAME = "travel-desk"
 
 
 class Brief(MessagesState):
-    """What the nodes share."""
+    """The graph's state."""
 
     checked: bool
     published: bool
 
 
 class Scripted(BaseChatModel):
-    """Streams what it was given, at a reading pace."""
+    """Streams its chunks at a reading pace."""
 
     chunks: list[AIMessageChunk]
     pace: float = 0.04
@@ -55,10 +55,10 @@ class Scripted(BaseChatModel):
         whole = self.chunks[0]
         for chunk in self.chunks[1:]:
             whole = whole + chunk
-        said = AIMessage(
+        message = AIMessage(
             content=whole.content, tool_calls=whole.tool_calls, usage_metadata=whole.usage_metadata
         )
-        return ChatResult(generations=[ChatGeneration(message=said)])
+        return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _astream(
         self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
@@ -68,7 +68,7 @@ class Scripted(BaseChatModel):
             yield ChatGenerationChunk(message=chunk.model_copy())
 
 
-def says(text: str, *, thought: str = "", tokens: tuple[int, int] = (0, 0)) -> list[AIMessageChunk]:
+def turn(text: str, *, thought: str = "", tokens: tuple[int, int] = (0, 0)) -> list[AIMessageChunk]:
     """A turn: a thought if there is one, then text."""
     chunks = [
         AIMessageChunk(content=[{"type": "reasoning", "reasoning": piece, "index": 0}])
@@ -89,7 +89,7 @@ def says(text: str, *, thought: str = "", tokens: tuple[int, int] = (0, 0)) -> l
 
 def calls() -> list[AIMessageChunk]:
     """A turn that asks for two tools at once."""
-    wanted = (("search_archive", '{"route": "Warsaw-Vienna"}'), ("forecast", '{"place": "Bohumín"}'))
+    requested = (("search_archive", '{"route": "Warsaw-Vienna"}'), ("forecast", '{"place": "Bohumín"}'))
     pieces = [
         AIMessageChunk(
             content="",
@@ -97,7 +97,7 @@ def calls() -> list[AIMessageChunk]:
                 {"name": name, "args": args, "id": f"call-{name}", "index": n, "type": "tool_call_chunk"}
             ],
         )
-        for n, (name, args) in enumerate(wanted)
+        for n, (name, args) in enumerate(requested)
     ]
     usage: Any = {"input_tokens": 640, "output_tokens": 58, "total_tokens": 698}
     return [
@@ -119,25 +119,25 @@ def build(checkpointer: Any, *, pace: float = 0.04) -> LangGraphAdapter:
         await asyncio.sleep(pace * 10)
         return script.FORECAST
 
-    async def said(chunks: list[AIMessageChunk], messages: Sequence[Any]) -> dict[str, Any]:
+    async def streamed(chunks: list[AIMessageChunk], messages: Sequence[Any]) -> dict[str, Any]:
         return {"messages": [await Scripted(chunks=chunks, pace=pace).ainvoke(messages)]}
 
     async def plan(state: Brief) -> dict[str, Any]:
-        return await said(says(script.PLAN, thought=script.THOUGHT, tokens=(420, 96)), state["messages"])
+        return await streamed(turn(script.PLAN, thought=script.THOUGHT, tokens=(420, 96)), state["messages"])
 
     async def gather(state: Brief) -> dict[str, Any]:
-        return await said(calls(), state["messages"])
+        return await streamed(calls(), state["messages"])
 
     failed: set[str] = set()
 
     async def check(state: Brief, config: RunnableConfig) -> dict[str, Any]:
         thread = str(config.get("configurable", {}).get("thread_id"))
-        chunks = says(script.CHECK, tokens=(1_180, 41))
+        chunks = turn(script.CHECK, tokens=(1_180, 41))
         if thread not in failed:
             failed.add(thread)
-            await said(chunks[:9], state["messages"])
+            await streamed(chunks[:9], state["messages"])
             raise ConnectionError("the interlocking plan did not answer")
-        return {**await said(chunks, state["messages"]), "checked": True}
+        return {**await streamed(chunks, state["messages"]), "checked": True}
 
     async def approve(state: Brief) -> dict[str, Any]:
         answer = interrupt({"question": script.ASK}, response_schema={"type": "boolean", "title": "Publish"})
@@ -145,10 +145,10 @@ def build(checkpointer: Any, *, pace: float = 0.04) -> LangGraphAdapter:
 
     async def publish(state: Brief) -> dict[str, Any]:
         text = script.PUBLISHED if state["published"] else script.KEPT
-        return await said(says(text, tokens=(1_420, 33)), state["messages"])
+        return await streamed(turn(text, tokens=(1_420, 33)), state["messages"])
 
     writer: Any = create_agent(  # pyright: ignore[reportUnknownVariableType]  # its types are partial
-        Scripted(chunks=says(script.DRAFT, tokens=(1_300, 88)), pace=pace), [], name="writer"
+        Scripted(chunks=turn(script.DRAFT, tokens=(1_300, 88)), pace=pace), [], name="writer"
     )
     graph: Any = StateGraph(Brief)
     graph.add_node("plan", plan)
@@ -162,6 +162,6 @@ def build(checkpointer: Any, *, pace: float = 0.04) -> LangGraphAdapter:
     steps = [START, "plan", "gather", "tools", "check", "write", "approve", "publish", END]
     for before, after in pairwise(steps):
         graph.add_edge(before, after)
-    # Every finished node is on disk before the next begins: a killed worker repeats only what was unfinished.
+    # A finished node is on disk before the next begins, so a killed worker repeats only the unfinished one.
     options = LangGraphOptions(durability="sync")
     return LangGraphAdapter(graph.compile(checkpointer=checkpointer), name=NAME, options=options)

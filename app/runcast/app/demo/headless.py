@@ -1,7 +1,7 @@
-"""The demo by itself: kills the worker at a random point, brings it back, and holds everybody to the log.
+"""The demo without a person: kills the worker at a random point, brings it back, and compares everything with the log.
 
-Checks that no watcher lost or doubled anything, however often its line broke, that the thread reads as if nothing had
-happened, and that only the unfinished step ran again. Knows the desk and the watchers; prints nothing.
+Checks that no watcher lost or doubled an envelope, however often its connection broke, that the thread reads as without
+the kill, and that only the unfinished step ran again. Knows the desk and the watchers; prints nothing.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 
 from ag_ui.core import StepFinishedEvent, StepStartedEvent, ToolCallResultEvent, ToolCallStartEvent
 
-from runcast.app.demo import script
-from runcast.app.demo.desk import Desk
-from runcast.app.demo.watch import Watcher, told
+from runcast.app.demo.desk import UNFINISHED, Desk
+from runcast.app.demo.watch import Watcher, in_order
+from runcast.app.host.cast import Cast
 from runcast.broadcast import Envelope, Position
 from runcast.slim import fold
+from runcast.slim.folding.run_metadata import metadata_of
 
 THREAD, CONTROL = "night-train", "undisturbed"
 PATIENCE = 90.0
-UNDER_WAY = {"in_progress", "truncated"}  # cut short, until somebody has begun to go on from there
 
 
 class DemoFailed(Exception):
@@ -31,7 +31,7 @@ class DemoFailed(Exception):
 
 @dataclass(slots=True)
 class Figures:
-    """What was seen."""
+    """What was measured."""
 
     killed_at: int = 0  # the last entry that was durable when the worker died
     back_after: float = 0.0  # seconds from the kill to the next entry
@@ -43,18 +43,20 @@ class Figures:
     size: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-async def perform(desk: Desk, url: str, *, seed: int, watchers: int = 3) -> Figures:
-    """The whole show; raises `DemoFailed` when something is not as it should be."""
+async def perform(desk: Desk, url: str, *, seed: int, token: str, watchers: int = 3) -> Figures:
+    """The whole demo; raises `DemoFailed` when a check fails."""
     chance = random.Random(seed)
     figures = Figures()
-    crowd = [Watcher(url, THREAD, chance=random.Random(chance.random())) for _ in range(watchers)]
+    crowd = [
+        Watcher(url, THREAD, token=token, chance=random.Random(chance.random())) for _ in range(watchers)
+    ]
     tasks = [asyncio.create_task(each.watch()) for each in crowd]
     try:
         async with asyncio.timeout(PATIENCE):
-            await desk.say(THREAD, script.QUESTION)
+            await desk.ask(THREAD)
             await _kill(desk, chance, figures)
             await finish(desk, THREAD)
-            await desk.say(CONTROL, script.QUESTION)
+            await desk.ask(CONTROL)
             await finish(desk, CONTROL)
             await _compare(desk, crowd, figures)
     finally:
@@ -66,27 +68,26 @@ async def perform(desk: Desk, url: str, *, seed: int, watchers: int = 3) -> Figu
 
 async def _kill(desk: Desk, chance: random.Random, figures: Figures) -> None:
     """Kill the worker somewhere in the first run, and bring it back."""
-    await asyncio.sleep(0.05)
     target = chance.randint(3, 150)
     while await _head(desk, THREAD) < target and await status(desk, THREAD) == "in_progress":  # noqa: ASYNC110
         await asyncio.sleep(0.002)
     await desk.worker.kill()
     figures.killed_at = await _head(desk, THREAD)
     since = time.monotonic()
-    await desk.recover_runs()
-    while await _head(desk, THREAD) <= figures.killed_at and await status(desk, THREAD) in UNDER_WAY:  # noqa: ASYNC110
+    await desk.bring_back()
+    while await _head(desk, THREAD) <= figures.killed_at and await status(desk, THREAD) in UNFINISHED:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     figures.back_after = time.monotonic() - since
 
 
 async def finish(desk: Desk, thread_id: str) -> None:
-    """Answer what is asked until the thread's newest run has ended."""
+    """Answer the agent's questions until the thread's newest run has ended."""
     while True:
         match await status(desk, thread_id):
             case "interrupted":
-                waiting = await desk.state(thread_id)
+                waiting = await desk.cast.state(thread_id)
                 asked = () if waiting is None else waiting.interrupts
-                await desk.resume(thread_id, {each.id: True for each in asked})
+                await desk.answer(thread_id, {each.id: True for each in asked})
             case "in_progress":
                 await asyncio.sleep(0.02)
             case "completed":
@@ -98,8 +99,8 @@ async def finish(desk: Desk, thread_id: str) -> None:
 
 
 async def status(desk: Desk, thread_id: str) -> str:
-    """How the newest run of a thread stands."""
-    return (await desk.log.runs(thread_id))[-1].status
+    """The status of a thread's newest run."""
+    return (await desk.newest(thread_id)).status
 
 
 async def _head(desk: Desk, thread_id: str) -> int:
@@ -108,28 +109,28 @@ async def _head(desk: Desk, thread_id: str) -> int:
 
 
 async def _compare(desk: Desk, crowd: list[Watcher], figures: Figures) -> None:
-    truth = await history(desk, THREAD)
+    truth = await history(desk.cast, THREAD)
     last = truth[-1].seq
     for each in crowd:
         while (each.reader.last or 0) < last:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
-        if each.told() != told(truth):
-            raise DemoFailed("a watcher holds something else than the log")
+        if in_order(each.envelopes) != in_order(truth):
+            raise DemoFailed("a watcher has other envelopes than the log")
         figures.lines_lost += each.dropped
         figures.fetched += each.fetched
         figures.envelopes += len(each.envelopes)
-    if await said(desk, THREAD) != await said(desk, CONTROL):
-        raise DemoFailed("the thread does not read as it would have undisturbed")
+    if await spoken(desk.cast, THREAD) != await spoken(desk.cast, CONTROL):
+        raise DemoFailed("the thread reads differently from one without a kill")
     await _only_unfinished(desk)
     figures.entries = await _head(desk, THREAD)
     runs = await desk.log.runs(THREAD)
     figures.runs = [{"attempt": run.attempt, "status": run.status, "edge": run.edge} for run in runs]
-    await desk.log.compact(THREAD)
-    figures.size = await desk.threads.size(THREAD)
+    await desk.log.archive.compact(THREAD)
+    figures.size = await desk.cast.threads.size(THREAD)
 
 
 async def _only_unfinished(desk: Desk) -> None:
-    """No step that had finished when the worker died begins again in the run that goes on from there."""
+    """A step that had finished when the worker died does not begin again in the run that resumes."""
     runs = await desk.log.runs(THREAD)
     cut = next((run for run in runs if run.status == "truncated"), None)
     if cut is None:
@@ -141,7 +142,7 @@ async def _only_unfinished(desk: Desk) -> None:
         if entry.run_id == cut.run_id:
             done += _finished(event)
         elif entry.run_id == after and (again := _begun(event)) is not None and done.count(again) == 1:
-            # What is done more than once by itself (a model is asked again after its tools) may be done once more.
+            # A step that the agent repeats by itself (the model after its tools) may begin once more.
             raise DemoFailed(f"{again} ran again although it had finished")
 
 
@@ -160,19 +161,18 @@ def _begun(event: Any) -> str | None:
 
 
 def _failed(event: StepFinishedEvent) -> bool:
-    noted: dict[str, Any] = (event.metadata or {}).get("runcast", {})
-    return bool(noted.get("errors"))
+    return bool(metadata_of(event).get("errors"))
 
 
-async def history(desk: Desk, thread_id: str) -> list[Envelope]:
+async def history(cast: Cast, thread_id: str) -> list[Envelope]:
     """Every envelope of a thread, from the log."""
-    found = await desk.history.read(thread_id, Position("", 0), most=100_000)
+    found = await cast.history.read(thread_id, Position("", 0), most=100_000)
     return list(found.envelopes)
 
 
-async def said(desk: Desk, thread_id: str) -> list[tuple[str, str]]:
-    """A thread's conversation without its ids, and without what an attempt had begun to say that did not end."""
-    messages = fold(await desk.log.restore(thread_id)).messages
+async def spoken(cast: Cast, thread_id: str) -> list[tuple[str, str]]:
+    """A thread's conversation without its ids, and without messages that a later attempt repeats in full."""
+    messages = fold(await cast.log.restore(thread_id)).messages
     whole = [(message.role, str(message.content)) for message in messages if message.role != "activity"]
     return [
         (role, text)

@@ -1,4 +1,4 @@
-"""What the demo's agent says and finds: words alone, for every framework. Knows no framework."""
+"""The texts of the demo's agent and its tools, for every framework. Knows no framework."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def words(text: str) -> list[str]:
 
 
 def archive() -> str:
-    """34 kB of timetable: what nobody wants in a browser, and a model may want whole."""
+    """34 kB of timetable: too much for a browser, and of use to a model."""
     rows = [
         f"{n:04d}  EN 406  Warszawa Wsch. {18 + n % 4:02d}:{n * 7 % 60:02d}  Wien Hbf {6 + n % 3:02d}:{n * 11 % 60:02d}  runs: daily"
         for n in range(470)

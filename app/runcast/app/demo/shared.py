@@ -1,10 +1,10 @@
-"""What desk and worker have to agree on."""
+"""What the page's process and the worker's agree on."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-LEASE_MS = 1_500  # how long a dead worker's threads stay its own: short, so that nobody has to wait in a demo
+LEASE_MS = 1_500  # of a dead worker's runs; short, so that a demo does not wait
 NAMES = {"langgraph": "travel-desk", "adk": "travel_desk"}
 
 

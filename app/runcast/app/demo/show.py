@@ -1,6 +1,6 @@
-"""`runcast demo` in a terminal: the page's address, two keys, and the size table at the end.
+"""`runcast demo` in a terminal: the page's address, the keys, and the size table at the end.
 
-Knows keys and what to print; the show itself is `headless.py` and `desk.py`.
+Knows keys and texts; the demo itself is `headless.py` and `desk.py`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from runcast.app.demo import script
 from runcast.app.demo.desk import Desk
-from runcast.app.demo.headless import THREAD, DemoFailed, Figures, perform
-from runcast.app.serve import serving
+from runcast.app.demo.headless import THREAD, Figures, perform
+from runcast.app.serve import open_browser, serving
 
 Say = Any  # rich.console.Console
 
-KEYS = "[b]k[/b] kill -9 the worker   [b]r[/b] bring it back   [b]n[/b] once more   [b]q[/b] quit"
+KEYS = "[b]k[/b] kill -9 the worker   [b]r[/b] bring it back   [b]n[/b] new thread   [b]q[/b] quit"
 
 
 def bytes_of(number: int | None) -> str:
-    """A size for people."""
+    """A size to read."""
     if number is None:
         return "none"
     return f"{number:,} B" if number < 10_000 else f"{number / 1000:,.1f} kB"
@@ -37,40 +36,46 @@ def rows(size: dict[str, Any]) -> list[tuple[str, str]]:
     """The size table."""
     return [
         ("events", str(size["events"])),
-        ("as they came", bytes_of(size["bytes"])),
+        ("uncompacted", bytes_of(size["bytes"])),
         ("compacted", bytes_of(size["compacted"])),
         ("snapshot", bytes_of(size["snapshot"])),
     ]
 
 
 async def headless(kind: str, *, seed: int | None = None, pace: float = 0.01) -> tuple[Figures, float]:
-    """The show by itself; the figures, and how long it took until the page was live."""
+    """The demo without a person; returns the figures, and the seconds until the page was live."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="runcast-demo-") as folder:
         desk = Desk(Path(folder), kind, pace=pace)
-        async with serving(desk, desk.asgi()) as url:
-            await desk.worker.start()
+        async with serving(desk.cast, desk.cast.asgi()) as url:
             live = time.monotonic() - began
-            return await perform(desk, url, seed=random.randrange(2**31) if seed is None else seed), live
+            try:
+                await desk.start()
+                seed = random.randrange(2**31) if seed is None else seed
+                return await perform(desk, url, seed=seed, token=desk.cast.access.token), live
+            finally:
+                await desk.worker.end()
 
 
 async def interactive(kind: str, *, port: int, folder: Path, say: Say, pace: float = 0.04) -> None:
-    """The page, and keys to be rough with the worker."""
+    """The page, and keys that kill the worker and bring it back."""
     began = time.monotonic()
     desk = Desk(folder, kind, pace=pace)
-    async with serving(desk, desk.asgi(), port=port) as url:
-        shown = url.replace("127.0.0.1", "localhost")
+    async with serving(desk.cast, desk.cast.asgi(), port=port) as url:
+        first = desk.cast.access.first_url(url.replace("127.0.0.1", "localhost")) + f"&thread={THREAD}"
         live = time.monotonic() - began
-        say.print(f"\n  [b]{shown}/?thread={THREAD}[/b]   live after {live:.1f} s\n\n  {KEYS}\n")
-        await desk.worker.start()
-        desk.watch(THREAD)
-        if not await desk.log.runs(THREAD):
-            await desk.say(THREAD, script.QUESTION)
+        say.print(f"\n  [b]{first}[/b]   live after {live:.1f} s\n\n  {KEYS}\n")
+        open_browser(first)
         with keys() as pressed:
-            while (key := await pressed.get()) not in ("q", "\x03", "\x04"):
-                await press(desk, key, say)
-        await desk.log.compact(THREAD)
-        for name, value in rows(await desk.threads.size(THREAD)):
+            try:
+                await desk.start()
+                await desk.ask(THREAD)
+                while (key := await pressed.get()) not in ("q", "\x03", "\x04"):
+                    await press(desk, key, say)
+            finally:
+                await desk.worker.end()
+        await desk.log.archive.compact(THREAD)
+        for name, value in rows(await desk.cast.threads.size(THREAD)):
             say.print(f"  {name:<14}{value:>12}")
 
 
@@ -83,14 +88,18 @@ async def press(desk: Desk, key: str, say: Say) -> None:
                 await desk.worker.kill()
                 say.print(f"  kill -9 {pid}: the worker is gone; the page is not")
             case "r":
-                found = await desk.recover_runs()
-                say.print("  the worker is back" + (f" and goes on with {', '.join(found)}" if found else ""))
+                resumed = await desk.bring_back()
+                say.print(
+                    "  the worker is back" + (f" and resumes in {', '.join(resumed)}" if resumed else "")
+                )
+            case "n" if desk.worker.alive:
+                await desk.ask(f"{THREAD}-{int(time.time()) % 100_000}")
+                say.print("  a new thread; the page lists it")
             case "n":
-                await desk.say(f"{THREAD}-{int(time.time()) % 100_000}", script.QUESTION)
-                say.print("  one more thread; the page lists it")
+                say.print("  the worker is not running: press r first")
             case _:
                 pass
-    except Exception as error:  # noqa: BLE001  a key must not end the show
+    except Exception as error:  # noqa: BLE001  a key must not end the demo
         say.print(f"  {error}")
 
 
@@ -103,7 +112,7 @@ def keys() -> Generator[asyncio.Queue[str]]:
     restore = _raw(number)
 
     def take() -> None:
-        for key in os.read(number, 64).decode() or "q":  # nothing is the end of the input
+        for key in os.read(number, 64).decode() or "q":  # empty at the end of the input
             pressed.put_nowait(key)
 
     loop.add_reader(number, take)
@@ -123,6 +132,3 @@ def _raw(number: int) -> Any:
     before = termios.tcgetattr(number)
     tty.setcbreak(number)
     return lambda: termios.tcsetattr(number, termios.TCSADRAIN, before)
-
-
-__all__ = ["DemoFailed", "headless", "interactive", "rows"]

@@ -1,4 +1,4 @@
-"""The demo on a terminal: what is printed, and what the exit code says. Knows words; the show is `show.py`."""
+"""The demo's output and exit code. Knows texts; the demo itself is `show.py`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ screen = Console(highlight=False)
 
 
 def by_itself(kind: str, *, seed: int | None, pace: float, as_json: bool) -> None:
-    """Kill, resume, check; print the figures. Exits 1 when anything was lost, doubled or different."""
+    """Kill, resume, check; print the figures. Exits 1 when an envelope was lost or doubled, or a thread differs."""
     logging.getLogger("runcast").setLevel(logging.CRITICAL)
     try:
         figures, live = asyncio.run(headless(kind, seed=seed, pace=pace))
@@ -47,7 +47,7 @@ def by_itself(kind: str, *, seed: int | None, pace: float, as_json: bool) -> Non
 
 
 def with_keys(kind: str, *, port: int, pace: float) -> None:
-    """The page, and keys."""
+    """The page, and keys on the terminal."""
     logging.getLogger("runcast").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="runcast-demo-") as folder:
         asyncio.run(interactive(kind, port=port, folder=Path(folder), say=screen, pace=pace))

@@ -1,6 +1,6 @@
-"""A watcher that goes by the reader's rule, and drops its line now and then: what it holds must be the log's.
+"""A watcher that follows the reader's rule and drops its connection now and then; it must end with the log's envelopes.
 
-Knows the plain socket and the HTTP API, as any client would; does not know the host's insides.
+Uses the plain socket and the HTTP API, as any client would; does not know the host's internals.
 """
 
 from __future__ import annotations
@@ -22,17 +22,20 @@ CHUNKS = ("agent.stream.chunk", "agent.reasoning.chunk")
 
 
 class Watcher:
-    """Watches one thread over a line that breaks."""
+    """Watches one thread over a connection that breaks."""
 
-    def __init__(self, url: str, thread_id: str, *, chance: random.Random, drops: float = 0.02) -> None:
+    def __init__(
+        self, url: str, thread_id: str, *, token: str, chance: random.Random, drops: float = 0.02
+    ) -> None:
         self.envelopes: list[Envelope] = []
         self.reader = Reader(last=0)
-        self.dropped = 0  # lines lost
-        self.fetched = 0  # times the log was asked
+        self.dropped = 0  # connections
+        self.fetched = 0  # times that the log was read
         self._url = url
         self._thread = thread_id
+        self._token = token
         self._chance = chance
-        self._drops = drops  # how likely an envelope is followed by a lost line
+        self._drops = drops  # the probability that the connection breaks after an envelope
 
     async def watch(self) -> None:
         """Watch until this is cancelled."""
@@ -42,18 +45,22 @@ class Watcher:
             await asyncio.sleep(self._chance.uniform(0, 0.05))
 
     async def _listen(self) -> None:
-        query = f"channel=agent.{quote(self._thread)}&after={self.reader.last or 0}&epoch={self.reader.epoch or ''}"
+        query = f"channel=agent.{quote(self._thread)}&{self._query}"
         async with connect(f"{self._url.replace('http', 'ws', 1)}/ws?{query}") as socket:
             async for frame in socket:
-                told = json.loads(frame)
-                if told.get("type") == "hub.subscribed" and not told["recovered"]:
+                message = json.loads(frame)
+                if message.get("type") == "hub.subscribed" and not message["recovered"]:
                     await self.fetch()
-                elif "seq" in told:
-                    await self._take(Envelope.from_dict(told))
+                elif "seq" in message:
+                    await self._take(Envelope.from_dict(message))
                     if self._chance.random() < self._drops:
                         self.dropped += 1
                         socket.transport.abort()
                         return
+
+    @property
+    def _query(self) -> str:
+        return f"after={self.reader.last or 0}&epoch={self.reader.epoch or ''}&token={self._token}"
 
     async def _take(self, envelope: Envelope) -> None:
         match self.reader.take(envelope):
@@ -64,30 +71,25 @@ class Watcher:
             case Take.FETCH:
                 await self.fetch()
             case Take.RESTART:
-                raise RuntimeError("the log began anew, and nobody deleted it")
+                raise RuntimeError("the log was replaced during the demo")
 
     async def fetch(self) -> None:
         """Read what is missing from the log."""
         self.fetched += 1
         more = True
         while more:
-            query = f"after={self.reader.last or 0}&epoch={self.reader.epoch or ''}"
             page = await asyncio.to_thread(
-                read_json, f"{self._url}/threads/{quote(self._thread, safe='')}/envelopes?{query}"
+                read_json, f"{self._url}/threads/{quote(self._thread, safe='')}/envelopes?{self._query}"
             )
-            for told in page["envelopes"]:
-                envelope = Envelope.from_dict(told)
+            for row in page["envelopes"]:
+                envelope = Envelope.from_dict(row)
                 if self.reader.take(envelope, fetched=True) is Take.APPLY:
                     self.envelopes.append(envelope)
             more = page["more"]
 
-    def told(self) -> list[Any]:
-        """What was told, however it was cut into chunks."""
-        return told(self.envelopes)
 
-
-def told(envelopes: list[Envelope]) -> list[Any]:
-    """Envelopes as one thing after the other, chunks of a message joined: how text is cut depends on the line."""
+def in_order(envelopes: list[Envelope]) -> list[Any]:
+    """Envelopes as comparable rows, chunks of a message joined: where text is cut depends on the connection."""
     found: list[Any] = []
     texts: dict[tuple[str, str, str], list[Any]] = {}
     for each in envelopes:
@@ -108,6 +110,6 @@ def _steady(payload: Any) -> Any:
 
 
 def read_json(url: str) -> Any:
-    """What a URL of this machine answers."""
+    """The JSON at a URL of this machine."""
     with urlopen(url, timeout=10) as answer:
         return json.loads(answer.read())

@@ -1,13 +1,12 @@
-"""The process that owns the runs: it does what its desk asks for, and may be killed at any moment.
+"""The demo's worker node: runs the agent, and may be killed at any moment.
 
-Started by `desk.py` as `python -m runcast.app.demo.worker FOLDER KIND PACE`. One JSON object a line comes in, one goes
-out for each. Knows the agent and the log; does not know HTTP.
+Started by `desk.py` as `python -m runcast.app.demo.worker FOLDER KIND PACE`; ends when its standard input closes.
+Knows the agent and the log; does not know HTTP.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import sys
 import warnings
@@ -16,10 +15,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from runcast.app.cast import Cast
 from runcast.app.demo.shared import LEASE_MS, log_url
-from runcast.app.errors import AppError
-from runcast.slim import Redactor, RunLog, SlimError, open_store
+from runcast.app.host.cast import Cast
 
 
 @asynccontextmanager
@@ -38,55 +35,26 @@ async def agent(kind: str, folder: Path, pace: float) -> AsyncGenerator[Any]:
         yield build(saver, pace=pace)
 
 
-async def do(cast: Cast, asked: dict[str, Any]) -> dict[str, Any]:
-    """One order."""
-    given = asked["given"]
-    match asked["do"]:
-        case "say":
-            run = await cast.say(given["thread_id"], given["text"], from_run=given.get("from_run"))
-        case "resume":
-            run = await cast.resume(given["thread_id"], given.get("answers"))
-        case "stop":
-            await cast.stop(given["run_id"], given.get("hard", False))
-            return {}
-        case "recover":
-            found = await cast.recover("continue")
-            return {"found": [run.run_id for _, run in found]}
-        case other:
-            raise AppError(f"the worker cannot {other}")
-    return {"thread_id": run.thread_id, "run_id": run.run_id}
-
-
-async def answer(cast: Cast, line: bytes) -> None:
-    """Do what a line says, and say what came of it."""
-    asked = json.loads(line)
-    try:
-        told: dict[str, Any] = {"ok": await do(cast, asked)}
-    except (AppError, SlimError) as error:
-        told = {"error": type(error).__name__, "text": str(error)}
-    sys.stdout.write(json.dumps({"id": asked["id"], **told}) + "\n")
-    sys.stdout.flush()
-
-
 async def main(folder: Path, kind: str, pace: float) -> None:
-    """Work until nobody gives orders any more."""
-    reader = asyncio.StreamReader()
+    """Work until the process that started this one closes the pipe, or ends."""
+    pipe = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    redactor = Redactor()
-    log = RunLog(open_store(log_url(folder)), redactor=redactor, lease_ms=LEASE_MS)
-    async with agent(kind, folder, pace) as adapter, Cast(log, redactor=redactor, agents=[adapter]) as cast:
-        sys.stdout.write('{"ready": true}\n')
-        sys.stdout.flush()
-        tasks: set[asyncio.Task[None]] = set()
-        while line := await reader.readline():
-            task = asyncio.create_task(answer(cast, line))
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(pipe), sys.stdin)
+    async with (
+        agent(kind, folder, pace) as it,
+        Cast.open(
+            log_url(folder),
+            agents=[it],
+            watch=False,
+            lease_ms=LEASE_MS,
+        ) as cast,
+    ):
+        print("ready", flush=True)
+        await pipe.read()
         await cast.aclose(grace=1.0)
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # what frameworks think of their own experiments is no part of the show
+    warnings.simplefilter("ignore")  # the frameworks' warnings about their own experiments
     logging.getLogger("runcast").setLevel(logging.CRITICAL)
     asyncio.run(main(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])))

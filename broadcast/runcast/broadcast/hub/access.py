@@ -1,4 +1,4 @@
-"""Who asks, and whether they may watch: the two questions the hub has for its owner. Closed by default.
+"""Access control: `identify` names the user of a request, `authorize` lets a user watch a thread. Closed by default.
 
 Knows users and threads; does not know sockets or channels.
 """
@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from runcast.broadcast.errors import HubError
-from runcast.broadcast.hub.auth import check_token
 from runcast.broadcast.hub.gate import Gate
+from runcast.broadcast.hub.signatures import check_token
 
 log = logging.getLogger("runcast.hub")
 
@@ -21,7 +21,7 @@ Identify = Callable[[Mapping[str, str]], Any]  # request headers, lower case -> 
 
 
 class Access:
-    """Asks `identify` and `authorize`; checks tokens."""
+    """Calls `identify` and `authorize`; checks tokens."""
 
     def __init__(
         self, secret: str, gate: Gate, *, authorize: Authorize | None, identify: Identify | None
@@ -32,7 +32,7 @@ class Access:
         self._identify = identify
 
     async def who(self, headers: Mapping[str, str]) -> Any:
-        """The user behind a request, as `identify` tells; None when nobody knows."""
+        """The user of a request by `identify`; None when it is unknown."""
         if self._identify is None:
             return None
         try:
@@ -40,25 +40,25 @@ class Access:
             if inspect.isawaitable(user):
                 user = await user
             return user
-        except Exception as error:  # the owner's code
+        except Exception as error:  # the application's code
             log.exception("identify failed")
-            raise HubError("identify failed; the log says why") from error
+            raise HubError("identify failed; its traceback is in the log") from error
 
     async def allows(self, user: Any, session_id: str) -> bool:
-        """Whether `authorize` says yes; without one, nobody may watch. Raises `HubError` when it cannot tell."""
+        """Whether `authorize` returns True; without one, no user may watch. Raises `HubError` when it fails."""
         if self._authorize is None:
             return False
         try:
             answer = self._authorize(user, session_id)
             return (await answer if isinstance(answer, Awaitable) else answer) is True
-        except Exception as error:  # the owner's code
+        except Exception as error:  # the application's code
             log.exception("authorize failed for thread %r", session_id)
-            raise HubError("authorize failed; the log says why") from error
+            raise HubError("authorize failed; its traceback is in the log") from error
 
     async def admits(
         self, session_id: str, *, token: str | None, headers: Mapping[str, str], now: int
     ) -> bool:
-        """Whether a plain socket may watch a thread: by its token, or because `authorize` knows its user."""
+        """Whether a plain socket may watch a thread: by its token, or because `authorize` allows its user."""
         if token is not None:
             return check_token(self._secret, token, session_id, now=now)
         if not self._gate.own_page(headers):

@@ -1,8 +1,8 @@
-"""Bringing a reader from the place it stood to where the live stream goes on: without a hole, without a double.
+"""Brings a reader from its position to the live stream, without a hole and without a double.
 
-What is published meanwhile waits. History is read as far as this hub has published, so that the next live envelope
-goes on from there; where the log is ahead of the hub, the reader waits for the live stream to reach it, and gets the
-exact rest of an envelope that begins before its place from the log once more.
+Envelopes published meanwhile wait. History is read up to this hub's last published envelope, so that the next live one
+continues from there; where the log is ahead of the hub, the reader waits until the live stream reaches it, and the rest
+of an envelope that begins before its position is read from the log again.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 
-from runcast.broadcast.envelope import Envelope
-from runcast.broadcast.hub.auth import Position
+from runcast.broadcast.envelopes.envelope import Envelope
 from runcast.broadcast.hub.connection import Behind, Connection
-from runcast.broadcast.hub.memory import Memory
-from runcast.broadcast.hub.ring import Kept, Replay
-from runcast.broadcast.hub.writer import Writer
+from runcast.broadcast.hub.frame_writer import Writer
+from runcast.broadcast.hub.memory.channel_memory import Memory
+from runcast.broadcast.hub.memory.ring import Kept, Replay
+from runcast.broadcast.hub.signatures import Position
 
 log = logging.getLogger("runcast.hub")
 
-_ROUNDS = 5  # readings of history before a reader that never catches up is sent away
-_PAUSE = 0.05  # seconds before the second reading, and more before each that follows
+_ROUNDS = 5  # readings of history before a reader that does not catch up is dismissed
+_PAUSE = 0.05  # seconds before the second reading; longer before each later one
 
 
 class _Now(Enum):
-    LIVE = 1  # the reader stands where the channel does
+    LIVE = 1  # the reader is at the channel's position
     AHEAD = 2  # the log was ahead of what was published here
-    ASTRIDE = 3  # what comes next begins before the reader's place
+    ASTRIDE = 3  # the next envelope begins before the reader's position
 
 
 class CatchUp:
@@ -45,11 +45,11 @@ class CatchUp:
     ) -> None:
         self._memory = memory
         self._writer = writer
-        self._greet = greet  # tells a reader that it is in
-        self._give_up = give_up  # sends one away that cannot be caught up
+        self._greet = greet  # confirms a subscription
+        self._give_up = give_up  # dismisses a reader that cannot be caught up
 
     def start(self, connection: Connection, channel: str, position: Position, *, greeted: bool) -> None:
-        """From here on what is published on this channel waits for this reader until it is there."""
+        """From here on, envelopes published on this channel wait until this reader is caught up."""
         behind = connection.fall_behind(channel, greeted=greeted)
         connection.spawn(self._bring(connection, channel, position, behind))
 
@@ -59,27 +59,27 @@ class CatchUp:
                 await asyncio.sleep(_PAUSE * attempt)
                 replay = await self._memory.read(channel, position)
                 if connection.behind(channel) is not behind:
-                    return  # it left, or was told to begin anew
-                if not self._hand_over(connection, channel, position, behind, replay):
+                    return  # it left, or began anew
+                if not self._deliver(connection, channel, position, behind, replay):
                     break
                 position = _after(position, replay)
                 position = await self._meet(connection, channel, position, behind)
                 if connection.behind(channel) is not behind:
                     return
         except Exception:
-            log.exception("a reader could not be caught up on %s", channel)
+            log.exception("a reader could not be caught up on %r", channel)
         if connection.behind(channel) is behind:
             self._give_up(connection)
 
-    def _hand_over(
+    def _deliver(
         self, connection: Connection, channel: str, position: Position, behind: Behind, replay: Replay
     ) -> bool:
-        """Give what history told. False when it could not tell, and the reader was promised that it could."""
+        """Deliver a replay. False when history has none, although the reader's greeting promised it."""
         if not behind.greeted:
             behind.greeted = True
-            # Told is what is handed over now; the log may have reached further.
-            told = replace(replay, head=_after(position, replay).offset) if replay.recovered else replay
-            self._greet(connection, channel, told)
+            # The greeting names the end of this replay; the log may be further.
+            greeted = replace(replay, head=_after(position, replay).offset) if replay.recovered else replay
+            self._greet(connection, channel, greeted)
             if not replay.recovered:
                 connection.caught_up(channel)
                 self._writer.deliver(connection, channel, behind.waiting)
@@ -90,7 +90,7 @@ class CatchUp:
     async def _meet(
         self, connection: Connection, channel: str, position: Position, behind: Behind
     ) -> Position:
-        """Join the live stream, waiting for it where it is behind; answers where the reader stands."""
+        """Join the live stream, or wait until it gets here; returns the reader's position."""
         while connection.behind(channel) is behind:
             kept = behind.next_ones(position)
             self._writer.deliver(connection, channel, kept)
@@ -111,7 +111,7 @@ class CatchUp:
         ring = self._memory.find(channel)
         if ring is None or (ring.epoch, ring.head) != (position.epoch, position.offset):
             return _Now.AHEAD
-        # In the middle of an entry, only who was given its first parts goes live with the rest.
+        # In the middle of an entry, only a reader that has its first parts goes live with the rest.
         return _Now.LIVE if ring.whole or mid else _Now.AHEAD
 
 

@@ -1,6 +1,6 @@
-"""A socket that was let in, and what a skin must be able to do with it.
+"""An admitted socket, and the interface through which the hub writes to it.
 
-Knows no channel and no protocol: it is where the hub and the skins (`server.py`, `asgi.py`) meet.
+Knows no channel and no protocol; the hub and the skins (`websockets_server.py`, `asgi.py`) meet here.
 """
 
 from __future__ import annotations
@@ -10,33 +10,33 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from runcast.broadcast.hub.auth import Position
+from runcast.broadcast.hub.memory.ring import Kept, follow
 from runcast.broadcast.hub.protocol import PlainSocket, PusherSocket
-from runcast.broadcast.hub.ring import Kept, follow
+from runcast.broadcast.hub.signatures import Position
 
 
 class Skin(Protocol):
-    """Writes one text to many of its sockets, encoding it once."""
+    """Writes one text to many of its sockets; it is encoded once."""
 
     def send(self, transports: Sequence[Any], text: str) -> None:
-        """Queue the text on each; a socket that is gone is passed over."""
+        """Queue the text on each; a socket that has ended is skipped."""
         ...
 
 
 class Transport(Protocol):
-    """One socket, as a skin shows it to the hub. Nothing here waits."""
+    """One socket, as a skin presents it to the hub. No method waits."""
 
     @property
     def skin(self) -> Skin:
-        """Who writes to this socket."""
+        """The skin that writes to this socket."""
         ...
 
     def buffered(self) -> int:
-        """Bytes that the other side has not taken yet."""
+        """Bytes that the client has not taken yet."""
         ...
 
     def abort(self) -> None:
-        """Drop the connection at once: whoever does not read does not read a goodbye either."""
+        """Drop the connection at once, without a closing frame that the client would not read."""
         ...
 
     def close(self, code: int, reason: str) -> None:
@@ -46,14 +46,14 @@ class Transport(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Behind:
-    """A reader that is being caught up on a channel; what is published meanwhile waits here."""
+    """A reader that is being caught up on a channel, and the envelopes published meanwhile."""
 
-    greeted: bool  # whether it was told that it is in
+    greeted: bool  # its subscription was confirmed
     waiting: list[Kept] = field(default_factory=list[Kept])
     more: asyncio.Event = field(default_factory=asyncio.Event)
 
     def next_ones(self, position: Position) -> list[Kept]:
-        """Take what waits and continues from this place; what the reader has already is let go."""
+        """Take the waiting envelopes that continue from this position; those that the reader has are dropped."""
         self.more.clear()
         epoch, last = position.epoch, position.offset
         rest = [kept for kept in self.waiting if kept.envelope.epoch == epoch and kept.envelope.seq > last]
@@ -64,16 +64,19 @@ class Behind:
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """A socket that was let in."""
+    """An admitted socket."""
 
     socket: PusherSocket | PlainSocket
     transport: Transport
     address: str
     opened: float
-    heard: float  # when it last gave a sign of life
-    asked: float | None = None  # when it was asked for one
+    heard: float  # time of its last frame
+    asked: float | None = None  # time of the ping that it has not answered
     gone: bool = False
-    plain: bool = field(init=False)  # whether this is the plain JSON mode
+    plain: bool = field(init=False)  # the plain JSON mode
+    names: dict[str, str] = field(
+        default_factory=dict[str, str]
+    )  # channel -> the older name that it asked for
     _behind: dict[str, Behind] = field(default_factory=dict[str, Behind])
     _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
@@ -81,11 +84,11 @@ class Connection:
         self.plain = isinstance(self.socket, PlainSocket)
 
     def behind(self, channel: str) -> Behind | None:
-        """What waits for this reader while it is caught up on a channel; None when it is live."""
+        """The envelopes waiting while this reader is caught up on a channel; None when it is live."""
         return self._behind.get(channel)
 
     def fall_behind(self, channel: str, *, greeted: bool) -> Behind:
-        """From here on what is published on a channel waits."""
+        """From here on, envelopes published on a channel wait."""
         behind = self._behind[channel] = Behind(greeted)
         return behind
 
@@ -95,17 +98,17 @@ class Connection:
 
     @property
     def held(self) -> int:
-        """Bytes that wait until the reader has caught up."""
+        """Bytes that wait until the reader is caught up."""
         return sum(len(kept.body) for behind in self._behind.values() for kept in behind.waiting)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something for this connection, as long as it lives."""
+        """Run a task for this connection, as long as it is open."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def end(self) -> None:
-        """The connection is over; what is done for it stops."""
+        """The connection has ended; its tasks are cancelled."""
         self.gone = True
         self._behind.clear()
         for task in self._tasks:

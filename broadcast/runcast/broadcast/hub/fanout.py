@@ -1,12 +1,12 @@
-"""Several hub nodes as one: what any process publishes into Redis reaches the readers of this node too.
+"""Several hub nodes as one: envelopes that any process publishes into Redis reach the readers of this node too.
 
-    Broadcaster([hub, RedisPublisher(url)])      on the node that runs the agent: its own readers need no Redis
-    async with RedisFanout(hub, url): ...        on every node: what the others publish
+    Broadcaster([hub, RedisPublisher(url)])      on the node that runs the agent: its readers need no Redis
+    async with RedisFanout(hub, url): ...        on every node: envelopes of the others
 
-Pub/Sub carries the moment and promises nothing, so nothing is believed: an envelope that does not follow is preceded
-by what the stream remembers, then by what the hub's `history` has; where this node stands is compared with Redis after
-every new connection and every `check` seconds. Redis gone: what this node publishes itself goes on; the rest follows
-when it is back. What comes back of the node's own is dropped by the hub, which knows it.
+Pub/Sub guarantees nothing, so every envelope is checked: one that does not continue the chain is preceded by the
+stream's, then by those of the hub's `history`; this node's positions are compared with Redis after every new connection
+and every `check` seconds. Without Redis the node's own envelopes are delivered; the others follow when it is back. The hub
+drops the node's own envelopes when they come back.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from runcast.broadcast.envelope import Envelope
-from runcast.broadcast.hub.auth import Position
+from runcast.broadcast.envelopes.envelope import Envelope
 from runcast.broadcast.hub.channels import PRIVATE, channel_for
 from runcast.broadcast.hub.hub import Hub
-from runcast.broadcast.hub.ring import Replay, follow, read_envelope
+from runcast.broadcast.hub.memory.ring import Replay, follow, read_envelope
+from runcast.broadcast.hub.signatures import Position
 
 try:
     from redis.asyncio import Redis
@@ -35,7 +35,7 @@ log = logging.getLogger("runcast.hub")
 
 
 class RedisFanout:
-    """Brings what other nodes publish through `RedisPublisher` to this node's hub. Use it as `async with`."""
+    """Publishes the envelopes of other nodes' `RedisPublisher` on this node's hub. Use it as `async with`."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class RedisFanout:
     ) -> None:
         self._hub = hub
         self._prefix = prefix  # as the publishers have it
-        self._check = check  # seconds between two comparisons of where this node stands
+        self._check = check  # seconds between two comparisons of positions
         self._backoff = backoff  # first and longest pause between attempts to connect, seconds
-        self._aside_for = aside  # seconds an envelope waits that begins before this node's place
+        self._aside_for = aside  # seconds that an envelope waits when it begins before this node's position
         self._redis: Any = Redis.from_url(  # pyright: ignore[reportUnknownMemberType]  # its keywords are untyped
             url,
             socket_timeout=timeout,
@@ -67,7 +67,7 @@ class RedisFanout:
         self.connected = asyncio.Event()  # set while messages come in
 
     def start(self) -> None:
-        """Begin to listen, once; `aclose` ends it."""
+        """Start to listen, once; `aclose` ends it."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="hub fan-out")
 
@@ -81,20 +81,20 @@ class RedisFanout:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Stop listening and let go of Redis; the hub goes on with what is published on this node."""
+        """Stop listening and close the connections; the hub continues with this node's envelopes."""
         while self._task is not None and not self._task.done():
             self._task.cancel()  # again, for redis-py may lose one that meets the end of a connection
             await asyncio.wait({self._task}, timeout=0.5)
         await self._redis.aclose()
 
     def stats(self) -> dict[str, int]:
-        """Plain numbers since the start, and whether Redis is there right now."""
+        """Plain numbers since the start, and whether Redis is connected right now."""
         return {
             "connected": int(self.connected.is_set()),
             "connects": self._connects,
             "heard": self._heard,  # envelopes that came by Pub/Sub
             "mended": self._mended,  # envelopes that Pub/Sub lost and the stream still had
-            "faults": self._faults,  # times that Redis was gone, or the hub refused
+            "faults": self._faults,  # lost connections and errors of the hub
             "bad": self._bad,  # messages that are no envelope
         }
 
@@ -110,18 +110,19 @@ class RedisFanout:
                 self._faults += 1
                 failed = 0 if self._connects > before else failed + 1
                 log.warning(
-                    "fan-out: Redis is gone (%s); this node goes on with its own", type(error).__name__
+                    "fan-out: Redis is gone (%s); this node serves its own envelopes meanwhile",
+                    type(error).__name__,
                 )
-            except Exception:  # the hub's readers must not be left alone for a fault of one message
+            except Exception:  # one bad message must not end the fan-out
                 self._faults += 1
-                log.exception("fan-out broke; it begins anew")
+                log.exception("fan-out failed; it starts again")
             finally:
                 self.connected.clear()
             first, longest = self._backoff
             await asyncio.sleep(min(longest, first * 2 ** min(failed, 20)) * (0.5 + random.random() / 2))
 
     async def _listen(self) -> None:
-        """One connection's life: subscribe, compare, hear."""
+        """One connection: subscribe, compare, receive."""
         ear: Any = self._redis.pubsub()
         async with ear:
             await ear.psubscribe(f"{self._prefix}live:*")
@@ -134,16 +135,16 @@ class RedisFanout:
                 message = await ear.get_message(ignore_subscribe_messages=True, timeout=self._patience(due))
                 if message is not None:
                     await self._hear(message["channel"], message["data"])
-                await self._take_up()
+                await self._publish_waiting()
                 if time.monotonic() >= due:
                     await self._compare(fresh=False)
                     due = time.monotonic() + self._check
 
     async def _confirmed(self, ear: Any) -> None:
-        """Wait until Redis has taken the subscription: what is published from then on comes here."""
+        """Wait until Redis confirms the subscription: envelopes published from then on arrive."""
         while True:
-            said: Any = await ear.get_message(timeout=1.0)
-            if said is not None and said["type"] == "psubscribe":
+            message: Any = await ear.get_message(timeout=1.0)
+            if message is not None and message["type"] == "psubscribe":
                 return
 
     def _patience(self, due: float) -> float:
@@ -160,8 +161,8 @@ class RedisFanout:
         position = self._hub.position(channel)
         if envelope.epoch == position.epoch and envelope.seq > position.offset:
             if envelope.prev < position.offset:
-                # This node has a part of it already, cut elsewhere: by itself, or from history. Whoever gave it that
-                # part may be about to give the rest; a reader cannot take this one either way.
+                # This node has a part of it already, cut elsewhere: its own, or from history. The rest may follow from
+                # there; a reader cannot take this one either way.
                 self._aside.append((time.monotonic() + self._aside_for, channel, envelope))
                 return
             if envelope.prev > position.offset:
@@ -170,8 +171,8 @@ class RedisFanout:
                 await self._hub.catch_up(channel)
         await self._hub.publish(channel, [envelope])
 
-    async def _take_up(self) -> None:
-        """Publish what waited and is still news; the hub sees the hole, and its readers get the rest from history."""
+    async def _publish_waiting(self) -> None:
+        """Publish the waiting envelopes that are still new; the hub sees the hole, and its readers catch up from history."""
         now = time.monotonic()
         while self._aside and self._aside[0][0] <= now:
             _, channel, envelope = self._aside.pop(0)
@@ -180,12 +181,12 @@ class RedisFanout:
     # --------------------------------------------------------------- mending
 
     async def _compare(self, *, fresh: bool) -> None:
-        """Where this node stands and where Redis does, for every channel that somebody is on."""
+        """Compare this node's position with that of Redis, for every channel with a reader."""
         for channel in list(self._hub.occupied()):
             position = self._hub.position(channel)
             epoch, seq = await self._streams.top(channel)
             if not epoch:
-                # Redis knows nothing of it: forgotten, or never told. History knows what was missed with it.
+                # Redis has nothing: expired, or never published. History has the missed envelopes.
                 if fresh:
                     await self._hub.catch_up(channel)
             elif not position.epoch:
@@ -196,7 +197,7 @@ class RedisFanout:
                 await self._mend(channel, position, until=seq)
 
     async def _mend(self, channel: str, position: Position, *, until: int) -> None:
-        """Publish what the stream still has between a position and a seq; holes that stay are the hub's to see."""
+        """Publish the stream's envelopes between a position and a seq; the hub finds the holes that remain."""
         found = await self._streams.after(channel, position.offset, until)
         same = [each for each in found if each.epoch == position.epoch]
         self._mended += len(same)
@@ -204,26 +205,26 @@ class RedisFanout:
 
 
 class _Streams:
-    """What `RedisPublisher` left: the newest envelopes of every channel, and where each stands."""
+    """The streams of `RedisPublisher`: the newest envelopes of every channel, and its last position."""
 
     def __init__(self, redis: Any, prefix: str) -> None:
         self._redis = redis
         self._prefix = prefix
 
     async def top(self, channel: str) -> tuple[str, int]:
-        """Epoch and head of a channel; empty and 0 where nothing is remembered."""
+        """Epoch and head of a channel; empty and 0 where there is none."""
         epoch, seq = await self._redis.hmget(f"{self._name(channel)}:top", ["epoch", "seq"])
         return (epoch, int(seq)) if epoch and seq else ("", 0)
 
     async def after(
         self, channel: str, after: int, until: int | None = None, *, most: int | None = None
     ) -> list[Envelope]:
-        """What is remembered behind a place, in order."""
+        """The envelopes after a position, in order."""
         end = "+" if until is None else str(until)
         return _envelopes(await self._redis.xrange(self._name(channel), f"{after + 1}-0", end, count=most))
 
     async def last(self, channel: str) -> list[Envelope]:
-        """The newest entry that the stream has whole: a reader learns from it where the channel stands."""
+        """The newest whole entry of the stream: it gives a reader the channel's position."""
         rows = await self._redis.xrevrange(self._name(channel), count=64)
         found = _envelopes(list(reversed(rows)))
         last = [each for each in found if each.seq == found[-1].seq]
@@ -235,9 +236,9 @@ class _Streams:
 
 
 class RedisHistory:
-    """Answers a hub from the streams that `RedisPublisher` fills: for nodes that have no log at hand.
+    """A hub's history from the streams of `RedisPublisher`, for nodes without a log.
 
-    A stream is a short memory: what it does not hold whole, from the position on, is not recovered.
+    A stream is bounded: when it does not hold everything from the position on, nothing is recovered.
     """
 
     def __init__(

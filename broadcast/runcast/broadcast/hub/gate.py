@@ -1,6 +1,6 @@
-"""Who may come in: origins, crowds, tokens, and what a presence channel may know of a user.
+"""Admission of connections: origins and limits, and the data of a user on a presence channel.
 
-Pure. Knows limits and headers; does not know channels' contents or sockets, and does not ask anybody (`access.py` does).
+Pure. Knows limits and headers; does not know sockets or permissions (`access.py` does).
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from urllib.parse import urlsplit
 
 from runcast.broadcast.hub.limits import HubLimits
 from runcast.broadcast.hub.protocol import MAY_NOT, OVER_CAPACITY, Close
-from runcast.broadcast.plain import as_object
+from runcast.slim.values.type_guards import as_object
 
 
 class Gate:
-    """Lets connections in and counts them by address."""
+    """Admits connections and counts them by address."""
 
     def __init__(self, limits: HubLimits) -> None:
         self._limits = limits
         self._addresses: dict[str, int] = {}
 
     def refuses(self, *, origin: str | None, address: str, connections: int) -> Close | None:
-        """Why a new connection may not come in; None when it may."""
+        """The reason why a new connection is refused; None when it is admitted."""
         limits = self._limits
         if origin is not None and "*" not in limits.origins and origin not in limits.origins:
             return Close(MAY_NOT, "this origin may not connect")
@@ -47,22 +47,22 @@ class Gate:
         return len(self._addresses)
 
     def own_page(self, headers: Mapping[str, str]) -> bool:
-        """Whether a page that may act for its user opened this socket: ours, or one that was named.
+        """Whether the page that opened this socket may act for its user: the hub's own, or a named origin.
 
-        A browser sends a user's cookies along with a WebSocket that any page opens, and asks nobody. `"*"` lets
-        every page knock; it does not let every page use the cookies.
+        A browser sends a user's cookies with a WebSocket that any page opens. `"*"` lets every page connect; it does not
+        let every page use the cookies.
         """
         origin = headers.get("origin")
         if origin is None or origin in self._limits.origins:
             return True
         try:
             return urlsplit(origin).netloc == headers.get("host")
-        except ValueError:  # no address, such as `http://[`
+        except ValueError:  # not a URL, such as `http://[`
             return False
 
 
 def member_of(user: Any) -> dict[str, Any] | None:
-    """What the others on a presence channel learn of a user; None when nobody knows who it is.
+    """The data of a user that others on a presence channel receive; None when the user is unknown.
 
     `identify` gives an id, or a mapping with `user_id` and perhaps `user_info`; any other user object must have
     an `id`.

@@ -1,4 +1,4 @@
-"""What a hub puts up with: every bound in one place, each really enforced and counted."""
+"""The bounds of a hub, each enforced and counted."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ class HubLimits:
     """Bounds of a hub. Times are seconds, sizes bytes."""
 
     connections: int = 10_000
-    connections_per_address: int = 1_000  # behind a proxy everybody has the proxy's: see docs/laravel.md
+    connections_per_address: int = 1_000  # behind a proxy all have the proxy's: see docs/laravel.md
     subscriptions: int = 100  # per connection
     frame: int = 16_384  # inbound
     client_events: int = 10  # per second and connection
-    strikes: int = 10  # frames a minute that make no sense before a connection is closed
+    strikes: int = 10  # malformed frames and wrong proofs a minute before a connection is closed
     buffer: int = 1_048_576  # outbound, per connection: a reader beyond it is cut off and can catch up
-    activity: float = 30  # silence after which the client is asked for a sign of life
-    pong: float = 30  # how long it may take to give one
-    unsubscribed: float = 30  # how long a connection may watch nothing
-    replay: int = 300  # envelopes replayed on a subscribe; more are a snapshot's business
+    activity: float = 30  # silence after which the client is pinged
+    pong: float = 30  # time to answer a ping
+    unsubscribed: float = 30  # time that a connection may be in no channel
+    replay: int = 300  # envelopes replayed on a subscribe; beyond it a reader takes the snapshot
     replay_bytes: int = 491_520
     ring: int = 1_000  # envelopes a channel remembers
     ring_bytes: int = 1_048_576
     ring_age: float = 3_600
     channels: int = 10_000  # channels remembered; quiet ones without watchers are forgotten first
-    memory: int = 268_435_456  # what all channels remember together
+    memory: int = 268_435_456  # that all channels remember together
     origins: tuple[str, ...] = ("*",)  # allowed Origin headers; requests without one are not browsers
 
     def __post_init__(self) -> None:
@@ -47,13 +47,13 @@ class HubLimits:
 
 @dataclass(slots=True)
 class HubStats:
-    """What a hub has seen and done."""
+    """Counts of a hub since the start."""
 
     opened: int = 0  # connections let in
     refused: int = 0  # connections refused by a limit or an origin
     subscriptions: int = 0
     auth_failures: int = 0
-    limited: int = 0  # subscriptions and client events beyond a limit
+    limited: int = 0  # subscriptions and client events that were refused
     bad_frames: int = 0
     published: int = 0
     delivered: int = 0

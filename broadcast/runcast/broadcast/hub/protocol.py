@@ -1,13 +1,13 @@
-"""One socket's side of the conversation: Pusher protocol 7, and the plain JSON mode.
+"""The server's side of one socket: Pusher protocol 7, and the plain JSON mode.
 
 Pure: a frame and the time go in, actions come out. Knows frames, signatures of channels and the limits of one
-connection; does not know the other sockets, history, or the network. What a stranger sends is never trusted to be
-anything: a frame that makes no sense is answered, counted, and after enough of them the connection is closed.
+connection; does not know the other sockets, history or the network. No input is trusted: a malformed frame is answered
+and counted, and too many of them close the connection.
 
     Send(text)          a frame for this socket
-    Subscribe(...)      let it in: the proof was good      Unsubscribe(channel)   it leaves
-    Whisper(...)        a client event for the others      Refused(channel)       the proof was bad
-    Limited()           beyond a limit                     Nonsense()             it made no sense
+    Subscribe(...)      the signature was good             Unsubscribe(channel)   it leaves
+    Whisper(...)        a client event for the others      Refused(channel)       the signature was bad
+    Limited()           beyond a limit, or switched off    Nonsense()             a malformed frame
     Close(code, why)    the end
 """
 
@@ -19,17 +19,25 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from runcast.broadcast.hub.auth import Position, position_of, read_position, same, sign_channel, sign_user
 from runcast.broadcast.hub.channels import kind_of, valid_name
 from runcast.broadcast.hub.limits import HubLimits
-from runcast.broadcast.plain import as_object, dumps
+from runcast.broadcast.hub.signatures import (
+    Position,
+    position_of,
+    read_position,
+    same,
+    sign_channel,
+    sign_user,
+)
+from runcast.broadcast.json_bytes import dumps
+from runcast.slim.values.type_guards import as_object
 
 # Close codes of the protocol: 4000-4099 never reconnect, 4100-4199 after a second, 4200-4299 at once.
 NO_APP = 4001
 OVER_CAPACITY = 4100
 RECONNECT = 4200
 NO_PONG = 4201
-STRUCK_OUT = 4301
+STRUCK_OUT = CLIENT_EVENT_REFUSED = 4301
 WATCHES_NOTHING = 4202
 MAY_NOT = 4009
 # Of WebSocket itself: Pusher clients come back after a second.
@@ -38,7 +46,7 @@ CANNOT_TELL = 1011
 
 LONGEST_EVENT = 200
 LARGEST_MEMBER = 2_048
-FORGIVEN = 60.0  # seconds after which strikes are
+FORGIVEN = 60.0  # seconds after which strikes are forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """The socket may enter; `position` says from where it wants to go on."""
+    """The socket may join; `position` is where it wants to continue."""
 
     channel: str
     position: Position | None = None
@@ -76,19 +84,19 @@ class Whisper:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A proof that was not good; the answer is among the actions."""
+    """A bad signature; the answer is among the actions."""
 
     channel: str
 
 
 @dataclass(frozen=True, slots=True)
 class Nonsense:
-    """A frame that made no sense; the answer is among the actions."""
+    """A malformed frame; the answer is among the actions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """Something that was beyond a limit; the answer is among the actions."""
+    """A request beyond a limit, or switched off; the answer is among the actions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,7 @@ def event_frame(event: str, channel: str, body: bytes) -> str:
 
 
 class _Strikes:
-    """How often a stranger may make no sense within a minute."""
+    """Malformed frames within a minute."""
 
     def __init__(self, limits: HubLimits) -> None:
         self._most = limits.strikes
@@ -127,7 +135,7 @@ class _Strikes:
         self._since = 0.0
 
     def out(self, now: float) -> bool:
-        """One more; True when it was one too many."""
+        """Count one more; True when it was one too many."""
         if now - self._since > FORGIVEN:
             self._count, self._since = 0, now
         self._count += 1
@@ -154,10 +162,10 @@ class PusherSocket:
         self._secret = secret
         self._limits = limits
         self._client_events = client_events
-        self._public = public  # whether channels without a proof exist at all
+        self._public = public  # channels without a signature exist
         self._strikes = _Strikes(limits)
         self._now = 0.0
-        self._tokens = float(limits.client_events)  # client events it may still send
+        self._tokens = float(limits.client_events)  # client events it may send now
         self._refilled = 0.0
 
     def opened(self) -> str:
@@ -200,7 +208,7 @@ class PusherSocket:
         if not isinstance(channel, str) or not valid_name(channel):
             return self._strike("a channel's name is 1 to 200 of -a-zA-Z0-9_=@,.;")
         if channel in self.channels:
-            return [Send(_error(None, f"this socket is in {channel} already"))]
+            return [Send(error_frame(None, f"this socket is in {channel} already"))]
         if len(self.channels) >= self._limits.subscriptions:
             why = f"a connection may be in {self._limits.subscriptions} channels; leave one first"
             return [Limited(), Send(_subscription_error(channel, "LimitReached", why, 429))]
@@ -211,7 +219,7 @@ class PusherSocket:
             return self._enter(Subscribe(channel))
         given = data.get("channel_data")
         if kind.private and not self._proven(data.get("auth"), channel, given):
-            return self._refuse(channel)
+            return self._struck() or self._refuse(channel)
         if not kind.private and not self._public:
             return self._refuse(channel)
         if kind.presence:
@@ -261,7 +269,10 @@ class PusherSocket:
             return self._strike("pusher:signin needs user_data")
         expected = sign_user(self.socket_id, user_data, key=self._key, secret=self._secret)
         if not same(data.get("auth"), expected):
-            return [Refused("#signin"), Send(_error(4009, "Connection is unauthorized"))]
+            return self._struck() or [
+                Refused("#signin"),
+                Send(error_frame(4009, "Connection is unauthorized")),
+            ]
         try:
             user_id = as_object(orjson.loads(user_data)).get("id")
         except orjson.JSONDecodeError:
@@ -272,33 +283,43 @@ class PusherSocket:
         return [Send(frame("pusher:signin_success", data={"user_data": user_data}))]
 
     def _whisper(self, event: str, channel: Any, data: Any) -> list[Action]:
+        """A client event. A refused one is an error frame and no strike: its page may send many of them."""
+        refused = self._why_no_whisper(event, channel)
+        if refused is not None:
+            return [Limited(), Send(error_frame(CLIENT_EVENT_REFUSED, refused))]
+        return [Whisper(channel, event, data)]
+
+    def _why_no_whisper(self, event: str, channel: Any) -> str | None:
         if not self._client_events:
-            return self._strike("client events are off on this hub")
+            return "client events are off on this hub; its owner sets client_events=True"
         if not isinstance(channel, str) or channel not in self.channels or not kind_of(channel).private:
-            return self._strike("client events go to private channels that one is in")
+            return "client events go to private and presence channels that the client is in"
         if len(event) > LONGEST_EVENT:
-            return self._strike(f"an event's name has at most {LONGEST_EVENT} characters")
+            return f"an event's name has at most {LONGEST_EVENT} characters"
         rate = self._limits.client_events
         self._tokens = min(float(rate), self._tokens + (self._now - self._refilled) * rate)
         self._refilled = self._now
         if self._tokens < 1:
-            return self._strike(f"at most {rate} client events a second", code=STRUCK_OUT, why=Limited())
+            return f"at most {rate} client events a second"
         self._tokens -= 1
-        return [Whisper(channel, event, data)]
+        return None
 
-    def _strike(self, sentence: str, *, code: int | None = None, why: Action | None = None) -> list[Action]:
-        reason = why or Nonsense()
+    def _strike(self, sentence: str) -> list[Action]:
+        return self._struck() or [Nonsense(), Send(error_frame(None, sentence))]
+
+    def _struck(self) -> list[Action]:
+        """The close of a connection after too many malformed frames and wrong proofs; nothing before."""
         if self._strikes.out(self._now):
-            return [reason, Close(STRUCK_OUT, "too many frames that make no sense here")]
-        return [reason, Send(_error(code, sentence))]
+            return [Nonsense(), Close(STRUCK_OUT, "too many malformed frames or wrong proofs")]
+        return []
 
 
 @dataclass(frozen=True, slots=True)
 class PlainRequest:
-    """What a plain socket asks for in its query string."""
+    """The query string of a plain socket."""
 
     channel: str
-    session_id: str | None = None  # instead of a channel, or for one whose name holds only a digest
+    session_id: str | None = None  # instead of a channel, or for one with a name that holds only a digest
     position: Position | None = None
     token: str | None = None
 
@@ -319,10 +340,11 @@ class PlainSocket:
     def __init__(self, socket_id: str, channel: str, *, limits: HubLimits) -> None:
         self.socket_id = socket_id
         self.channels = {channel}
+        self.user_id: str | None = None
         self._strikes = _Strikes(limits)
 
     def feed(self, text: str | bytes, now: float) -> list[Action]:
-        """All a client can say is `{"type": "ping"}`."""
+        """A client can only send `{"type": "ping"}` and its pong."""
         try:
             kind = as_object(orjson.loads(text)).get("type")
         except (orjson.JSONDecodeError, UnicodeEncodeError, RecursionError):
@@ -332,16 +354,17 @@ class PlainSocket:
         if kind == "pong":
             return []
         if self._strikes.out(now):
-            return [Nonsense(), Close(STRUCK_OUT, "too many frames that make no sense here")]
-        return [Nonsense(), Send(dumps({"type": "hub.error", "message": 'say {"type": "ping"}'}).decode())]
+            return [Nonsense(), Close(STRUCK_OUT, "too many malformed frames")]
+        return [Nonsense(), Send(dumps({"type": "hub.error", "message": 'send {"type": "ping"}'}).decode())]
 
 
 def subscribed_frame(channel: str, data: Any) -> str:
-    """`subscription_succeeded`; data that arrives after it belongs to the channel."""
+    """`subscription_succeeded`, which comes before all data of the channel."""
     return frame("pusher_internal:subscription_succeeded", channel=channel, data=data)
 
 
-def _error(code: int | None, message: str) -> str:
+def error_frame(code: int | None, message: str) -> str:
+    """An error within the connection; pusher-js reports it and its state stays."""
     return frame("pusher:error", data={"code": code, "message": message})
 
 

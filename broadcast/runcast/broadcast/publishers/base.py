@@ -1,6 +1,7 @@
-"""What a target of envelopes must be able to do.
+"""The interface of a target of envelopes.
 
-A new target is one file beside this one with a class that fits `Publisher`; the contract tests find it by looking.
+A new target is one file beside this one with a class that fits `Publisher`, a tuple `SCHEMES` and a function
+`connect(url)`. `open_publisher` and the contract tests find it by looking.
 """
 
 from __future__ import annotations
@@ -8,21 +9,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from runcast.broadcast.budget import Budget
-from runcast.broadcast.envelope import Envelope
+from runcast.broadcast.envelopes.budget import Budget
+from runcast.broadcast.envelopes.envelope import Envelope
 
 
 @runtime_checkable
 class Publisher(Protocol):
-    """Takes one channel's envelopes, in order, to where its watchers are."""
+    """Sends one channel's envelopes, in order, to the server that its watchers use."""
 
     name: str  # for stats and logs
     budget: Budget  # the largest finished message the target takes
 
     async def publish(self, channel: str, envelopes: Sequence[Envelope]) -> None:
-        """Deliver these, in order, or raise `PublishError`. May be called again with what it delivered before."""
+        """Deliver these in order, or raise `PublishError`. May be called again with envelopes it delivered before.
+
+        The error's `delivered` names those that arrived, so that only the others are sent again.
+        """
         ...
 
     async def aclose(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
+        ...
+
+
+@runtime_checkable
+class Probed(Protocol):
+    """A publisher that `runcast doctor` can try."""
+
+    async def probe(self) -> str:
+        """Check address and settings at the target without publishing; a sentence about it, or `PublishError`."""
         ...

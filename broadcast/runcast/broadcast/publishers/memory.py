@@ -1,18 +1,18 @@
-"""A target in this process: for tests, notebooks, and hosts that forward envelopes themselves."""
+"""A target in this process: for tests, notebooks, and hosts that forward envelopes by other means."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 
-from runcast.broadcast.budget import HUB, Budget
-from runcast.broadcast.envelope import Envelope
+from runcast.broadcast.envelopes.budget import HUB, Budget
+from runcast.broadcast.envelopes.envelope import Envelope
 
 SCHEMES = ("memory",)
 
 
 class MemoryPublisher:
-    """Keeps the newest envelopes of every channel; what was delivered twice is kept once."""
+    """Keeps the newest envelopes of every channel; an envelope that arrives twice is kept once."""
 
     name = "memory"
 
@@ -31,11 +31,15 @@ class MemoryPublisher:
         del kept[: -self._keep]
 
     def envelopes(self, channel: str) -> list[Envelope]:
-        """What a watcher of this channel would have received, oldest first."""
+        """The envelopes that a watcher of this channel would have received, oldest first."""
         return list(self._channels.get(channel, ()))
 
+    async def probe(self) -> str:
+        """There is nothing to check."""
+        return "envelopes stay in this process"
+
     async def aclose(self) -> None:
-        """Nothing to let go of."""
+        """There is nothing to close."""
 
 
 def _place(envelope: Envelope) -> tuple[int, int]:

@@ -1,27 +1,33 @@
-"""Laravel Reverb, Pusher, soketi, or runcast's own hub, by the Pusher HTTP API.
+"""Laravel Reverb, Pusher, soketi or runcast's own hub, by the Pusher HTTP API.
 
-Signed requests, strictly in order, batched where the target allows. Status *and* body are checked: soketi answers
-errors with status 200. Trying again is harmless: readers drop a `seq` they have.
+Signed requests, strictly in order, in batches within the target's limits. Status *and* body are checked: soketi answers
+errors with status 200. The API has no idempotency key, so a request whose answer was lost is posted again and arrives
+twice at Reverb, Pusher and soketi; a reader that compares `seq` drops the second, and the hub does so itself.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from urllib.parse import urlsplit
+from functools import partial
+from typing import Unpack
+from urllib.parse import quote, unquote
 
 import orjson
 
-from runcast.broadcast.budget import HUB, PUSHER, REVERB, SOKETI, Budget
-from runcast.broadcast.envelope import Envelope
-from runcast.broadcast.errors import ConfigError, PublishError, TooLarge
-from runcast.broadcast.hub.auth import sign_request
-from runcast.broadcast.plain import as_object
-from runcast.broadcast.publishers.http import HttpTarget, Reply
+from runcast.broadcast.envelopes.budget import HUB, PUSHER, REVERB, SOKETI, Budget
+from runcast.broadcast.envelopes.envelope import Envelope
+from runcast.broadcast.errors import ConfigError, PublishError
+from runcast.broadcast.hub.signatures import sign_request
+from runcast.broadcast.publishers.http_client import HttpOptions, HttpTarget, Reply, refusal, url_parts
+from runcast.broadcast.publishers.lots import post_in_lots
+from runcast.slim.values.type_guards import as_object
 
 SCHEMES = ("pusher", "reverb", "soketi", "hub")
 _BUDGETS = {"pusher": PUSHER, "reverb": REVERB, "soketi": SOKETI, "hub": HUB}
 BATCH = 10  # the protocol's limit for one batch_events
+_REQUEST = 360  # bytes of a request line with its signature and of the headers, without names
+_SETTINGS = {401: "the key and the secret", 403: "the app's permissions", 404: "the app id and the path"}
 
 
 class PusherPublisher:
@@ -37,82 +43,85 @@ class PusherPublisher:
         secret: str,
         *,
         budget: Budget = REVERB,
-        batch: int = 1,
+        batch: int = BATCH,
         event_name: str | None = None,
-        timeout: float = 5.0,
-        connections: int = 4,
+        **http: Unpack[HttpOptions],
     ) -> None:
         self.budget = budget
-        self._path = f"/apps/{app_id}/"
+        self._path = f"/apps/{quote(app_id, safe='')}/"
         self._key = key
         self._secret = secret
-        self._batch = max(1, min(batch, BATCH))  # 1: Reverb's limit is on the whole request
+        self._batch = max(1, min(batch, BATCH))
         self._event_name = event_name  # None: the envelope's type
-        self._http = HttpTarget(url, timeout=timeout, connections=connections)
+        self._http = HttpTarget(url, **http)
+        around = _REQUEST + len(self._http.base + self._path + self._http.host + key)
+        self._limit = max(1, budget.request - around) if budget.request else 0
 
     async def publish(self, channel: str, envelopes: Sequence[Envelope]) -> None:
-        """Post them one after the other, or in batches."""
-        for start in range(0, len(envelopes), self._batch):
-            events = [self._event(channel, each) for each in envelopes[start : start + self._batch]]
-            if self._batch == 1:
-                event = events[0]
-                single = {"name": event["name"], "channels": [channel], "data": event["data"]}
-                await self._post("events", orjson.dumps(single))
-            else:
-                await self._post("batch_events", orjson.dumps({"batch": events}))
+        """Post them in batches that the target's limit for a request allows."""
+        events = [self._event(channel, each) for each in envelopes]
+        await post_in_lots(events, partial(self._post, channel), most=self._batch, limit=self._limit)
+
+    async def probe(self) -> str:
+        """List the occupied channels, which needs the app id, the key and the secret."""
+        path = self._path + "channels"
+        query = sign_request("GET", path, b"", key=self._key, secret=self._secret, now=int(time.time()))
+        reply = await self._http.get(f"{path}?{query}")
+        _check(reply)
+        return f"{self._http.host} accepts the app id, the key and the secret"
 
     async def aclose(self) -> None:
         """Close the kept connections."""
         self._http.close()
 
-    def _event(self, channel: str, envelope: Envelope) -> dict[str, str]:
-        return {
-            "channel": channel,
-            "name": self._event_name or envelope.type,
-            "data": envelope.encode().decode(),
-        }
+    def _event(self, channel: str, envelope: Envelope) -> bytes:
+        name = self._event_name or envelope.type
+        head = b'{"channel":' + orjson.dumps(channel) + b","
+        return head + orjson.dumps({"name": name, "data": envelope.encode().decode()})[1:]
 
-    async def _post(self, endpoint: str, body: bytes) -> None:
-        path = self._path + endpoint
+    async def _post(self, channel: str, events: Sequence[bytes]) -> None:
+        if len(events) == 1:
+            name = orjson.dumps(channel)
+            rest = events[0][len(name) + len('{"channel":') :]
+            path, body = self._path + "events", b'{"channels":[' + name + b"]" + rest
+        else:
+            path, body = self._path + "batch_events", b'{"batch":[' + b",".join(events) + b"]}"
         query = sign_request("POST", path, body, key=self._key, secret=self._secret, now=int(time.time()))
         reply = await self._http.post(f"{path}?{query}", body, {"Content-Type": "application/json"})
         _check(reply)
 
 
 def _check(reply: Reply) -> None:
-    problem = _problem(reply)
-    if problem is None:
-        return
-    status, text = problem
-    if status == 413:
-        raise TooLarge(f"the target refused the size ({text}); give the publisher its budget")
-    # 401/403/404 are settings, 422 and 400 the request: none is cured by trying again.
-    retry = status == 429 or status >= 500
-    raise PublishError(f"the target answered {status}: {text}", retry=retry, after=reply.retry_after)
+    status = reply.status
+    if 200 <= status < 300:
+        status = _status_in(reply.body)
+    if status != 200:
+        settings = _SETTINGS.get(status, "the scheme, the host and the path")
+        raise refusal("the target", status, reply, settings=f"{settings} in the publisher's URL")
 
 
-def _problem(reply: Reply) -> tuple[int, str] | None:
-    text = reply.body[:200].decode(errors="replace")
-    if not 200 <= reply.status < 300:
-        return reply.status, text
+def _status_in(body: bytes) -> int:
+    """The status that the body of a 200 means: soketi's errors carry their code there."""
     try:
-        answer = as_object(orjson.loads(reply.body or b"{}"))
+        answer = as_object(orjson.loads(body or b"{}"))
     except orjson.JSONDecodeError:
-        return None
-    if "error" in answer:
-        code = answer.get("code")
-        return (code if isinstance(code, int) else 400), text
-    return None
+        if body.lstrip().startswith(b"{"):
+            raise PublishError("the target's answer breaks off") from None
+        return 200
+    if "error" not in answer:
+        return 200
+    code = answer.get("code")
+    return code if isinstance(code, int) else 400
 
 
 def connect(url: str) -> PusherPublisher:
-    """`reverb://key:secret@host:port/app_id`, likewise `pusher`, `soketi` and `hub`; `reverb+https://…` with TLS."""
-    parts = urlsplit(url)
-    kind, _, transport = parts.scheme.partition("+")
-    app_id = parts.path.strip("/")
-    if not (parts.hostname and parts.username and parts.password and app_id):
+    """`reverb://key:secret@host:port/app_id`, likewise `pusher`, `soketi` and `hub`; `reverb+https://…` with TLS.
+
+    Segments before the app id are the path of the server's API: `hub://key:secret@host/live/1001`.
+    """
+    parts, origin, key, secret = url_parts(url)
+    kind = parts.scheme.partition("+")[0]
+    prefix, _, app_id = parts.path.strip("/").rpartition("/")
+    if not (parts.hostname and key and secret and app_id):
         raise ConfigError(f"give {kind}://key:secret@host:port/app_id, or {kind}+https://… with TLS")
-    port = "" if parts.port is None else f":{parts.port}"
-    origin = f"{transport or 'http'}://{parts.hostname}{port}"
-    batch = 1 if kind == "reverb" else BATCH
-    return PusherPublisher(origin, app_id, parts.username, parts.password, budget=_BUDGETS[kind], batch=batch)
+    return PusherPublisher(f"{origin}/{prefix}", unquote(app_id), key, secret, budget=_BUDGETS[kind])

@@ -1,7 +1,7 @@
-"""Redis: a stream a channel for catching up, and PUBLISH for the moment, in one atomic step.
+"""Redis: a stream for each channel to catch up from, and PUBLISH for live readers, in one atomic step.
 
-The script *takes* the log's `seq`, it gives none: a `seq` that is not above the top is refused, so that retries and
-two workers are harmless. A node that sees a hole reads the log; the stream is a short memory, not the truth.
+The script takes the log's `seq` and assigns none: it ignores a `seq` that is not above the last one, so that retries
+and two workers are harmless. The stream is a cache of bounded length and age; a node that finds a hole reads the log.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from runcast.broadcast.budget import HUB, Budget
-from runcast.broadcast.envelope import Envelope
-from runcast.broadcast.errors import PublishError
+from runcast.broadcast.envelopes.budget import HUB, Budget
+from runcast.broadcast.envelopes.envelope import Envelope
+from runcast.broadcast.errors import PublishError, WrongSettings
 
 try:
     from redis.asyncio import Redis
-    from redis.exceptions import RedisError
-except ImportError as error:  # pragma: no cover  told in words by a house test
+    from redis.asyncio.cluster import RedisCluster
+    from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
+except ImportError as error:  # pragma: no cover  a house test reads the message
     raise ImportError('the Redis publisher needs: pip install "runcast[redis]"') from error
 
 SCHEMES = ("redis", "rediss", "unix")
@@ -41,7 +42,7 @@ return 1
 
 
 class RedisPublisher:
-    """Publishes into Redis; hub nodes, or anything that reads Pub/Sub or streams, take it from there."""
+    """Publishes into Redis, for hub nodes and for any reader of Pub/Sub or streams."""
 
     name = "redis"
 
@@ -59,9 +60,11 @@ class RedisPublisher:
         self._prefix = prefix
         self._keep = keep  # envelopes a stream remembers
         self._ttl = ttl  # seconds a quiet channel is remembered
-        self._redis: Redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType]  # its keywords are untyped
-            url, socket_timeout=timeout, socket_connect_timeout=timeout
-        )
+        scheme, _, rest = url.partition("://")
+        self._cluster = scheme.endswith("+cluster")
+        client: Any = RedisCluster if self._cluster else Redis
+        where = f"{scheme.removesuffix('+cluster')}://{rest}"
+        self._redis: Any = client.from_url(where, socket_timeout=timeout, socket_connect_timeout=timeout)
         self._script = self._redis.register_script(_PUBLISH)
 
     def topic(self, channel: str) -> str:
@@ -69,26 +72,46 @@ class RedisPublisher:
         return f"{self._prefix}live:{channel}"
 
     def stream(self, channel: str) -> str:
-        """The stream of a channel."""
-        return f"{self._prefix}stream:{channel}"
+        """The stream of a channel. In a cluster the channel is its hash tag, so that both its keys are on one node."""
+        return f"{self._prefix}stream:{{{channel}}}" if self._cluster else f"{self._prefix}stream:{channel}"
 
     async def publish(self, channel: str, envelopes: Sequence[Envelope]) -> None:
-        """Add and publish each, once, whoever else tries."""
+        """Add and publish each once, even when several processes publish the same ones."""
         stream = self.stream(channel)
-        for envelope in envelopes:
+        for done, envelope in enumerate(envelopes):
             part, of = envelope.part or (0, 0)
             arguments: list[Any] = [envelope.epoch, envelope.seq, part, of, self.topic(channel)]
             arguments += [self._keep, self._ttl, envelope.encode()]
             try:
                 await self._script(keys=[stream, f"{stream}:top"], args=arguments)
             except RedisError as error:
-                raise PublishError(f"Redis did not take it: {type(error).__name__}") from error
+                raise _failed(error, done) from error
+
+    async def probe(self) -> str:
+        """PING, with the URL's user and password."""
+        try:
+            await self._redis.ping()
+        except RedisError as error:
+            raise _failed(error, 0) from error
+        return f"Redis answers; a stream keeps {self._keep:,} envelopes for {self._ttl} s"
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._redis.aclose()
 
 
+def _failed(error: RedisError, done: int) -> PublishError:
+    """A publish that did not arrive; the first `done` of the lot did."""
+    kind, delivered = type(error).__name__, range(done)
+    if isinstance(error, AuthenticationError | NoPermissionError):
+        sentence = f"Redis refused the user ({kind}); check the user and the password in the publisher's URL"
+        return WrongSettings(sentence, delivered=delivered)
+    return PublishError(f"Redis did not take it: {kind}", delivered=delivered)
+
+
 def connect(url: str) -> RedisPublisher:
-    """`redis://host:port/db`, `rediss://…` with TLS, `unix://…`: what the redis package takes."""
+    """`redis://user:password@host:port/db`, `rediss://…` with TLS, `unix://…`; `redis+cluster://…` for a cluster.
+
+    The query is that of the redis package: `rediss://host?ssl_ca_certs=/path/ca.pem`.
+    """
     return RedisPublisher(url)

@@ -1,4 +1,4 @@
-"""Stores: where threads are kept. A database's own file is imported when its URL is opened."""
+"""Stores: the places where threads are kept. A database's file is imported when its URL is opened."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""What a store is: records in, records out, one transaction a call.
+"""The protocol of a store: records in, records out, one transaction for each call.
 
-Knows the calls, and the promises every store keeps; does not know what an
-event is (a payload is bytes), what time it is or who is writing (both come in as arguments). Five promises:
+Knows the calls, and the promises every store keeps; does not know events (a payload is bytes), the time or the
+writer (both are arguments). Five promises:
 
-1. `seq` counts 1, 2, 3, … per thread without holes. A batch says where it begins; a batch that does not begin
+1. `seq` counts 1, 2, 3, … in each thread without holes. A batch names its first seq; a batch that does not begin
    right after the last one is refused with `Conflict`, whole.
-2. The same batch again (same `batch_id`) gives the same answer and writes nothing: a lost answer can be retried.
+2. The same batch again (same `batch_id`) gets the same answer and writes nothing: a lost answer can be retried.
 3. Only the holder of a thread's lease appends. Every new holder gets a higher token, and an older token is refused
-   whatever its deadline says: a writer that slept through its lease cannot write into the next one's log.
-4. A call either happened or did not. After an error nothing of it is there.
-5. After `watch` has returned, every later append to that thread rings the bell, whichever process made it; after
-   `listen` has, every later `post` to one of the boxes does.
+   whatever its deadline: a writer that slept past its lease cannot write into the next one's log.
+4. A call either happened or did not. After an error nothing of it is stored.
+5. After `watch` has returned, every later append to that thread wakes the watch, from whichever process it came;
+   after `listen` has, every later `post` to one of the boxes does.
 
-A *note* is a word between processes: left in a box, found by whoever listens there, taken off by one of them.
-A `tenant` is part of every key, so that no call can reach across.
+A *note* is a durable message in a named mailbox, consumed by exactly one listener. A `tenant` is part of every key, so
+that no call can reach another tenant.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from runcast.slim.stores.records import (
 
 
 class Watch(Protocol):
-    """A bell for one thread, or for some boxes."""
+    """A wake-up for one thread, or for some boxes."""
 
     async def wait(self) -> None:
         """Return after the next append or post; at once if there was one since the last return."""
@@ -49,26 +49,12 @@ class Watch(Protocol):
         ...
 
 
-class Store(Protocol):
-    """Where threads are kept. Any call may raise `StoreError`; nothing is half written when it does."""
-
-    async def open(self) -> None:
-        """Connect and bring the schema up to date; called by every other method when it was not."""
-        ...
-
-    async def close(self) -> None:
-        """Let go of everything; the store can be opened again."""
-        ...
+class Threads(Protocol):
+    """Threads, their leases and their runs."""
 
     async def acquire(self, key: Key, *, owner: str, now: int, until: int, epoch: str) -> Lease:
-        """Take the thread's lease, making the thread (as `epoch`) if there is none; `Conflict` while another holds it.
-
-        A run still in progress then has lost its owner, and is marked truncated.
-        """
-        ...
-
-    async def append(self, batch: Batch) -> int:
-        """Write a batch and give back its run's number; `Conflict` or `LineageError` when it does not fit."""
+        """Take the thread's lease, and create the thread (as `epoch`) if there is none; `Conflict` while another
+        owner holds it. A run still in progress has then lost its owner, and is marked truncated."""
         ...
 
     async def thread(self, key: Key) -> StoredThread | None:
@@ -76,17 +62,7 @@ class Store(Protocol):
         ...
 
     async def threads(self, tenant: str, *, limit: int, after: str = "") -> list[StoredThread]:
-        """Threads of a tenant by thread id, those behind `after`."""
-        ...
-
-    async def events(
-        self, key: Key, *, after: int, upto: int | None = None, limit: int | None = None
-    ) -> Page:
-        """Events with `after < seq <= upto`, in order."""
-        ...
-
-    async def raws(self, key: Key, *, after: int, limit: int | None = None) -> list[NewEvent]:
-        """What was kept apart, under the seq it came with."""
+        """Threads of a tenant ordered by thread id, from behind `after`."""
         ...
 
     async def runs(self, key: Key) -> list[StoredRun]:
@@ -94,7 +70,7 @@ class Store(Protocol):
         ...
 
     async def lineage(self, key: Key, run_id: str | None = None) -> list[StoredRun]:
-        """The run and what is its history, oldest first; a spawned run has none. Empty when there is no such run.
+        """The run and its history, oldest first; a spawned run has no history. Empty when there is no such run.
 
         Without an id: the newest run that was not spawned.
         """
@@ -104,52 +80,86 @@ class Store(Protocol):
         """Runs of this id in any thread of the tenant, oldest first."""
         ...
 
-    async def stranded(self, tenant: str | None, *, now: int) -> list[tuple[Key, StoredRun]]:
-        """Runs in progress whose owner's lease has run out; without a tenant, everybody's."""
+    async def orphaned_runs(self, tenant: str | None, *, now: int) -> list[tuple[Key, StoredRun]]:
+        """Runs in progress whose owner's lease has expired, but no half-imported ones; without a tenant, of all tenants."""
         ...
 
-    async def left(self, tenant: str | None, *, now: int, since: int) -> list[tuple[Key, StoredRun]]:
-        """Truncated runs that nobody went on from: the newest of threads without an owner, with events after `since`."""
-        ...
-
-    async def put_blob(self, key: Key, blob: Blob) -> None:
-        """Keep a derived thing, in place of an equal one (same kind, run and seq)."""
-        ...
-
-    async def blob_index(self, key: Key, kind: BlobKind) -> list[BlobInfo]:
-        """What there is of a kind, by seq, without the bodies."""
-        ...
-
-    async def blobs(self, key: Key, kind: BlobKind, runs: Sequence[int]) -> list[Blob]:
-        """Those of some runs, by seq, with their bodies."""
-        ...
-
-    async def drop_blobs(self, key: Key, kind: BlobKind, seqs: Sequence[int]) -> None:
-        """Forget derived things by their seq."""
-        ...
-
-    async def drop_events(self, key: Key, runs: Sequence[int]) -> None:
-        """Forget the events of runs (and what was kept apart with them) and mark the runs pruned."""
-        ...
-
-    async def sizes(self, key: Key) -> list[RunSize]:
-        """What the runs weigh, oldest first."""
+    async def truncated_unresumed(
+        self, tenant: str | None, *, now: int, since: int
+    ) -> list[tuple[Key, StoredRun]]:
+        """Truncated runs that no run continues: the newest of threads without an owner, ended after `since` and after
+        their thread was made here (an imported run was not)."""
         ...
 
     async def delete(self, key: Key, *, now: int) -> bool:
-        """Forget the thread and all that hangs on it; `Conflict` while somebody holds its lease."""
+        """Delete the thread and everything stored with it; `Conflict` while a writer holds its lease."""
+        ...
+
+
+class Events(Protocol):
+    """Events, and the raw parts kept beside them."""
+
+    async def append(self, batch: Batch) -> int:
+        """Write a batch and return its run's number; `Conflict` or `LineageError` when it does not fit."""
+        ...
+
+    async def append_all(self, batches: Sequence[Batch]) -> list[int | None]:
+        """Write the batches of several threads, one of each, in one transaction. Each is answered by its run's number,
+        or by None: nothing of it is written, and `append` writes it by itself or refuses it."""
+        ...
+
+    async def events(
+        self, key: Key, *, after: int, upto: int | None = None, limit: int | None = None
+    ) -> Page:
+        """Events with `after < seq <= upto`, in order."""
+        ...
+
+    async def raws(self, key: Key, *, after: int, limit: int | None = None) -> list[NewEvent]:
+        """Raw parts, each under the seq of the entry it came with."""
+        ...
+
+    async def drop_events(self, key: Key, runs: Sequence[int]) -> None:
+        """Delete the events and raw parts of runs, and mark the runs pruned."""
+        ...
+
+    async def sizes(self, key: Key) -> list[RunSize]:
+        """The bytes of each run, oldest first."""
         ...
 
     async def watch(self, key: Key) -> Watch:
-        """A bell that rings at every append to the thread, which need not exist yet."""
+        """A watch that wakes at every append to the thread, which need not exist yet."""
         ...
 
+
+class Blobs(Protocol):
+    """Derived data: segments, checkpoints and snapshots."""
+
+    async def put_blob(self, key: Key, blob: Blob) -> None:
+        """Store a blob in place of an equal one (same kind, run and seq)."""
+        ...
+
+    async def blob_index(self, key: Key, kind: BlobKind) -> list[BlobInfo]:
+        """The blobs of a kind, by seq, without their bodies."""
+        ...
+
+    async def blobs(self, key: Key, kind: BlobKind, runs: Sequence[int]) -> list[Blob]:
+        """The blobs of some runs, by seq, with their bodies."""
+        ...
+
+    async def drop_blobs(self, key: Key, kind: BlobKind, seqs: Sequence[int]) -> None:
+        """Delete blobs by their seq."""
+        ...
+
+
+class NoteBoxes(Protocol):
+    """Notes between processes, in named mailboxes."""
+
     async def post(self, note: Note, *, replace: bool = False) -> bool:
-        """Leave a note, unless there is one of its name: then False, or with `replace` in the place of that."""
+        """Store a note, unless its id is taken: then return False, or with `replace` replace that note."""
         ...
 
     async def notes(self, *boxes: str, limit: int | None = None) -> list[Note]:
-        """The notes in these boxes, oldest first, so many at the most."""
+        """The notes in these boxes, oldest first, at most `limit`."""
         ...
 
     async def notes_about(self, tenant: str, run_id: str) -> list[Note]:
@@ -157,13 +167,25 @@ class Store(Protocol):
         ...
 
     async def unpost(self, note: Note) -> bool:
-        """Take a note off, if it is there as it is here; True for one caller of many."""
+        """Remove a note if it is unchanged; True for exactly one of several callers."""
         ...
 
     async def sweep_notes(self, *, before: int) -> int:
-        """Take off the notes whose `until` lies before this; answers how many."""
+        """Remove the notes whose `until` is before this; returns their number."""
         ...
 
     async def listen(self, *boxes: str) -> Watch:
-        """A bell that rings at every post to one of these boxes."""
+        """A watch that wakes at every post to one of these boxes."""
+        ...
+
+
+class Store(Threads, Events, Blobs, NoteBoxes, Protocol):
+    """The place where threads are stored. Any call may raise `StoreError`; nothing is half written when it does."""
+
+    async def open(self) -> None:
+        """Connect and bring the schema up to date; every other method does so when it was not called."""
+        ...
+
+    async def close(self) -> None:
+        """Release all resources; the store can be opened again."""
         ...

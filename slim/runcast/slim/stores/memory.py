@@ -1,18 +1,18 @@
-"""The store that forgets: everything in dictionaries, for tests and for threads that need not outlive the process.
+"""The store in memory, for tests and for threads that need not outlive the process.
 
 Knows the five promises of `base` and keeps them by never awaiting inside a call; does not know disks or other
-processes, so that two of them share nothing.
+processes, so two memory stores share nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from runcast.slim.stores import refuse
-from runcast.slim.stores.bells import Bell, Bells, bell_name, box_name
+from runcast.slim.stores import refusals
 from runcast.slim.stores.records import (
+    IMPORTER,
     Batch,
     Blob,
     BlobInfo,
@@ -28,6 +28,7 @@ from runcast.slim.stores.records import (
     StoredRun,
     StoredThread,
 )
+from runcast.slim.stores.wakeups import Wakeups, Watcher, box_topic, thread_topic
 
 
 @dataclass(slots=True)
@@ -58,31 +59,116 @@ class _Thread:
         )
 
     def ordered(self) -> list[StoredRun]:
-        """The runs with where each ends by now: right before the next one, or at the last event."""
+        """The runs with their present ends: right before the next run, or at the last event."""
         runs = list(self.runs.values())
         ends = [*(run.first_seq - 1 for run in runs[1:]), self.last_seq]
         return [replace(run, last_seq=end) for run, end in zip(runs, ends, strict=bool(runs))]
 
 
 def connect(url: str) -> MemoryStore:
-    """A store of its own for every `memory://`."""
+    """A new store for every `memory://`."""
     return MemoryStore()
 
 
-class MemoryStore:
+class MemoryNotes:
+    """The notes of a memory store."""
+
+    def __init__(self) -> None:
+        self._notes: dict[str, Note] = {}
+        self._wakeups = Wakeups()
+
+    async def post(self, note: Note, *, replace: bool = False) -> bool:
+        """Store a note; see `Store.post`."""
+        if note.id in self._notes and not replace:
+            return False
+        self._notes[note.id] = note
+        self._wakeups.wake(box_topic(note.box))
+        return True
+
+    async def notes(self, *boxes: str, limit: int | None = None) -> list[Note]:
+        """The notes in these boxes, oldest first, at most `limit`."""
+        return self._sorted(each for each in self._notes.values() if each.box in boxes)[:limit]
+
+    async def notes_about(self, tenant: str, run_id: str) -> list[Note]:
+        """The notes about a run, in any box, oldest first."""
+        meant = (tenant, run_id)
+        return self._sorted(each for each in self._notes.values() if (each.key.tenant, each.run_id) == meant)
+
+    async def unpost(self, note: Note) -> bool:
+        """Remove a note; see `Store.unpost`."""
+        kept = self._notes.get(note.id)
+        if kept is None or (kept.box, kept.body) != (note.box, note.body):
+            return False
+        del self._notes[note.id]
+        return True
+
+    async def sweep_notes(self, *, before: int) -> int:
+        """Remove the notes whose `until` is before this; returns their number."""
+        stale = [each.id for each in self._notes.values() if each.until is not None and each.until < before]
+        for id in stale:
+            del self._notes[id]
+        return len(stale)
+
+    async def listen(self, *boxes: str) -> Watcher:
+        """A watch that wakes at every post to one of these boxes."""
+        return self._wakeups.watch(*map(box_topic, boxes))
+
+    def _sorted(self, notes: Iterable[Note]) -> list[Note]:
+        return sorted(notes, key=lambda note: (note.at, note.id))
+
+
+class MemoryBlobs:
+    """The derived data of a memory store."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._threads: dict[Key, _Thread] = {}
+
+    async def put_blob(self, key: Key, blob: Blob) -> None:
+        """Store a blob; see `Store.put_blob`."""
+        thread = self._threads.get(key)
+        if thread is None:
+            raise refusals.gone(key)
+        info = blob.info
+        thread.blobs[info.kind, info.run, info.seq] = blob
+
+    async def blob_index(self, key: Key, kind: BlobKind) -> list[BlobInfo]:
+        """The blobs of a kind, by seq, without their bodies."""
+        return [blob.info for blob in self._blobs(key, kind)]
+
+    async def blobs(self, key: Key, kind: BlobKind, runs: Sequence[int]) -> list[Blob]:
+        """The blobs of some runs, by seq, with their bodies."""
+        wanted = set(runs)
+        return [blob for blob in self._blobs(key, kind) if blob.info.run in wanted]
+
+    def _blobs(self, key: Key, kind: BlobKind) -> list[Blob]:
+        thread = self._threads.get(key)
+        kept = [blob for blob in thread.blobs.values() if blob.info.kind == kind] if thread else []
+        return sorted(kept, key=lambda blob: (blob.info.seq, blob.info.run))
+
+    async def drop_blobs(self, key: Key, kind: BlobKind, seqs: Sequence[int]) -> None:
+        """Delete blobs by their seq."""
+        thread, unwanted = self._threads.get(key), set(seqs)
+        if thread is not None:
+            thread.blobs = {
+                name: blob
+                for name, blob in thread.blobs.items()
+                if not (name[0] == kind and name[2] in unwanted)
+            }
+
+
+class MemoryStore(MemoryBlobs, MemoryNotes):
     """A `Store` in this process's memory."""
 
     def __init__(self) -> None:
-        self._threads: dict[Key, _Thread] = {}
-        self._notes: dict[str, Note] = {}
+        super().__init__()
         self._run_numbers = count(1)
-        self._bells = Bells()
 
     async def open(self) -> None:
         """Nothing to do."""
 
     async def close(self) -> None:
-        """Nothing to let go of; what was written stays as long as this object."""
+        """Nothing to release; what was written stays as long as this object."""
 
     async def acquire(self, key: Key, *, owner: str, now: int, until: int, epoch: str) -> Lease:
         """Take the thread's lease; see `Store.acquire`."""
@@ -90,7 +176,7 @@ class MemoryStore:
         if thread is None:
             thread = self._threads[key] = _Thread(key, epoch, now, now)
         if thread.owner not in (None, owner) and (thread.until or 0) >= now:
-            raise refuse.held(key, thread.owner, thread.until, now)
+            raise refusals.held(key, thread.owner, thread.until, now)
         cut = self._truncate(thread)
         thread.token += 1
         thread.owner, thread.until = owner, until
@@ -109,19 +195,23 @@ class MemoryStore:
         """Write a batch; see `Store.append`."""
         thread = self._threads.get(batch.key)
         if thread is None:
-            raise refuse.gone(batch.key)
+            raise refusals.gone(batch.key)
         if batch.writes and thread.last_batch is not None and thread.last_batch[0] == batch.batch_id:
             return thread.last_batch[1]
         if (thread.owner, thread.token) != (batch.owner, batch.token):
-            raise refuse.lost(batch.key, thread.owner)
+            raise refusals.lost(batch.key, thread.owner)
         if thread.last_seq + 1 != batch.first_seq:
-            raise refuse.misplaced(batch.key, batch.first_seq, thread.last_seq)
+            raise refusals.misplaced(batch.key, batch.first_seq, thread.last_seq)
         number = self._write(thread, batch)
         thread.until = batch.until
         if batch.until is None:
             thread.owner = None
-        self._bells.ring(bell_name(batch.key))
+        self._wakeups.wake(thread_topic(batch.key))
         return number
+
+    async def append_all(self, batches: Sequence[Batch]) -> list[int | None]:
+        """None of them: nothing is saved by writing batches together."""
+        return [None] * len(batches)
 
     def _write(self, thread: _Thread, batch: Batch) -> int:
         number = (
@@ -149,15 +239,15 @@ class MemoryStore:
 
     def _known(self, thread: _Thread, number: int) -> int:
         if number and number not in thread.runs:
-            raise refuse.unknown_run(thread.key, number)
+            raise refusals.unknown_run(thread.key, number)
         return number
 
     def _begin(self, thread: _Thread, batch: Batch, run: NewRun) -> int:
         by_id = {known.run_id: known for known in thread.runs.values()}
         if run.run_id in by_id:
-            raise refuse.used(batch.key, run.run_id)
+            raise refusals.used(batch.key, run.run_id)
         if run.parent is not None and run.parent not in by_id:
-            raise refuse.no_parent(batch.key, run.parent)
+            raise refusals.no_parent(batch.key, run.parent)
         parent = by_id[run.parent] if run.parent is not None else None
         number = next(self._run_numbers)
         thread.runs[number] = StoredRun(
@@ -184,7 +274,7 @@ class MemoryStore:
         return thread.record() if thread else None
 
     async def threads(self, tenant: str, *, limit: int, after: str = "") -> list[StoredThread]:
-        """Threads of a tenant by thread id, those behind `after`."""
+        """Threads of a tenant ordered by thread id, from behind `after`."""
         keys = sorted(key for key in self._threads if key.tenant == tenant and key.thread_id > after)
         return [self._threads[key].record() for key in keys[:limit]]
 
@@ -208,7 +298,7 @@ class MemoryStore:
         return Page(thread.epoch, thread.last_seq, found)
 
     async def raws(self, key: Key, *, after: int, limit: int | None = None) -> list[NewEvent]:
-        """What was kept apart, under the seq it came with."""
+        """Raw parts; see `Store.raws`."""
         thread = self._threads.get(key)
         kept = [raw for _, raw in thread.raws if raw.seq > after] if thread else []
         return kept[:limit]
@@ -219,7 +309,7 @@ class MemoryStore:
         return thread.ordered() if thread else []
 
     async def lineage(self, key: Key, run_id: str | None = None) -> list[StoredRun]:
-        """The run and what is its history, oldest first; see `Store.lineage`."""
+        """The run and its history, oldest first; see `Store.lineage`."""
         runs = await self.runs(key)
         by_seq = {run.seq: run for run in runs}
         meant = [run for run in runs if (run.edge != "spawn" if run_id is None else run.run_id == run_id)]
@@ -241,60 +331,31 @@ class MemoryStore:
         ]
         return sorted(found, key=lambda each: each[1].seq)
 
-    async def stranded(self, tenant: str | None, *, now: int) -> list[tuple[Key, StoredRun]]:
-        """Runs in progress whose owner's lease has run out; without a tenant, everybody's."""
+    async def orphaned_runs(self, tenant: str | None, *, now: int) -> list[tuple[Key, StoredRun]]:
+        """Runs in progress whose owner's lease has expired; see `Store.orphaned_runs`."""
         return [
             (key, run)
             for key, thread in self._threads.items()
             if tenant in (None, key.tenant) and (thread.owner is None or (thread.until or 0) < now)
+            if not (thread.owner or "").startswith(IMPORTER)
             for run in thread.ordered()
             if run.status == "in_progress"
         ]
 
-    async def left(self, tenant: str | None, *, now: int, since: int) -> list[tuple[Key, StoredRun]]:
-        """Truncated runs that nobody went on from; see `Store.left`."""
+    async def truncated_unresumed(
+        self, tenant: str | None, *, now: int, since: int
+    ) -> list[tuple[Key, StoredRun]]:
+        """Truncated runs that no run continues; see `Store.truncated_unresumed`."""
         return [
             (key, run)
             for key, thread in self._threads.items()
             if tenant in (None, key.tenant) and (thread.owner is None or (thread.until or 0) < now)
             for run in thread.ordered()[-1:]
-            if run.status == "truncated" and (run.ended_at or 0) >= since
+            if run.status == "truncated" and (run.ended_at or 0) >= max(since, thread.created_at)
         ]
 
-    async def put_blob(self, key: Key, blob: Blob) -> None:
-        """Keep a derived thing, in place of an equal one (same kind, run and seq)."""
-        thread = self._threads.get(key)
-        if thread is None:
-            raise refuse.gone(key)
-        info = blob.info
-        thread.blobs[info.kind, info.run, info.seq] = blob
-
-    async def blob_index(self, key: Key, kind: BlobKind) -> list[BlobInfo]:
-        """What there is of a kind, by seq, without the bodies."""
-        return [blob.info for blob in self._blobs(key, kind)]
-
-    async def blobs(self, key: Key, kind: BlobKind, runs: Sequence[int]) -> list[Blob]:
-        """Those of some runs, by seq, with their bodies."""
-        wanted = set(runs)
-        return [blob for blob in self._blobs(key, kind) if blob.info.run in wanted]
-
-    def _blobs(self, key: Key, kind: BlobKind) -> list[Blob]:
-        thread = self._threads.get(key)
-        kept = [blob for blob in thread.blobs.values() if blob.info.kind == kind] if thread else []
-        return sorted(kept, key=lambda blob: (blob.info.seq, blob.info.run))
-
-    async def drop_blobs(self, key: Key, kind: BlobKind, seqs: Sequence[int]) -> None:
-        """Forget derived things by their seq."""
-        thread, unwanted = self._threads.get(key), set(seqs)
-        if thread is not None:
-            thread.blobs = {
-                name: blob
-                for name, blob in thread.blobs.items()
-                if not (name[0] == kind and name[2] in unwanted)
-            }
-
     async def drop_events(self, key: Key, runs: Sequence[int]) -> None:
-        """Forget the events of runs (and what was kept apart with them) and mark the runs pruned."""
+        """Delete the events and raw parts of runs, and mark the runs pruned."""
         thread, unwanted = self._threads.get(key), set(runs)
         if thread is not None:
             thread.events = {seq: kept for seq, kept in thread.events.items() if kept[0] not in unwanted}
@@ -303,7 +364,7 @@ class MemoryStore:
                 thread.runs[number] = replace(thread.runs[number], pruned=True)
 
     async def sizes(self, key: Key) -> list[RunSize]:
-        """What the runs weigh, oldest first."""
+        """The bytes of each run, oldest first."""
         thread = self._threads.get(key)
         if thread is None:
             return []
@@ -316,58 +377,16 @@ class MemoryStore:
         return [RunSize(number, *weight) for number, weight in weights.items()]
 
     async def delete(self, key: Key, *, now: int) -> bool:
-        """Forget the thread and all that hangs on it; `Conflict` while somebody holds its lease."""
+        """Delete the thread; see `Store.delete`."""
         thread = self._threads.get(key)
         if thread is None:
             return False
         if thread.owner is not None and (thread.until or 0) >= now:
-            raise refuse.busy(key, thread.owner)
+            raise refusals.busy(key, thread.owner)
         del self._threads[key]
-        self._bells.ring(bell_name(key))
+        self._wakeups.wake(thread_topic(key))
         return True
 
-    async def watch(self, key: Key) -> Bell:
-        """A bell that rings at every append to the thread, which need not exist yet."""
-        return self._bells.watch(bell_name(key))
-
-    async def post(self, note: Note, *, replace: bool = False) -> bool:
-        """Leave a note; see `Store.post`."""
-        if note.id in self._notes and not replace:
-            return False
-        self._notes[note.id] = note
-        self._bells.ring(box_name(note.box))
-        return True
-
-    async def notes(self, *boxes: str, limit: int | None = None) -> list[Note]:
-        """The notes in these boxes, oldest first, so many at the most."""
-        return sorted((each for each in self._notes.values() if each.box in boxes), key=_age)[:limit]
-
-    async def notes_about(self, tenant: str, run_id: str) -> list[Note]:
-        """The notes about a run, in any box, oldest first."""
-        meant = (tenant, run_id)
-        return sorted(
-            (each for each in self._notes.values() if (each.key.tenant, each.run_id) == meant), key=_age
-        )
-
-    async def unpost(self, note: Note) -> bool:
-        """Take a note off; see `Store.unpost`."""
-        kept = self._notes.get(note.id)
-        if kept is None or (kept.box, kept.body) != (note.box, note.body):
-            return False
-        del self._notes[note.id]
-        return True
-
-    async def sweep_notes(self, *, before: int) -> int:
-        """Take off the notes whose `until` lies before this; answers how many."""
-        stale = [each.id for each in self._notes.values() if each.until is not None and each.until < before]
-        for id in stale:
-            del self._notes[id]
-        return len(stale)
-
-    async def listen(self, *boxes: str) -> Bell:
-        """A bell that rings at every post to one of these boxes."""
-        return self._bells.watch(*map(box_name, boxes))
-
-
-def _age(note: Note) -> tuple[int, str]:
-    return note.at, note.id
+    async def watch(self, key: Key) -> Watcher:
+        """A watch that wakes at every append to the thread."""
+        return self._wakeups.watch(thread_topic(key))

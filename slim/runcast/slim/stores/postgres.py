@@ -1,12 +1,11 @@
 """PostgreSQL: the store for several workers and several web nodes.
 
 Knows psycopg 3, its pool, advisory locks and LISTEN/NOTIFY; does not know what is stored. A thread's row is the lock
-on the thread: the first statement of every transaction updates it. Every append notifies, inside its transaction, so
-that nobody wakes before it can be read; one connection a store listens for all threads, and rings for all of them
-when it had to connect anew, since it cannot know what it missed. A line whose other end has vanished says nothing by
-itself: what gets no answer for a while is hung up, and the listening connection is asked now and then. PostgreSQL
-hears nothing of that either, and would keep the locks of a transaction whose client has vanished: every session is
-told to end by itself when it waits too long inside one, and to wait for no lock longer than anybody wants it.
+on the thread: the first statement of every transaction updates it. Every append notifies inside its transaction, so
+that no reader wakes before it can read. One connection of each store listens for all threads, and wakes all of them
+after a reconnect, because it cannot know what it missed. A dead line reports nothing by itself: a connection without an
+answer is closed after a while, and the listening one is polled. PostgreSQL does not notice a vanished client either and
+would keep the locks of its transaction: every session limits its time idle in a transaction and its wait for a lock.
 
 Behind a pooler that hands out connections by transaction, LISTEN needs a direct address.
 """
@@ -20,7 +19,7 @@ import socket
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 try:
     import psycopg
@@ -30,20 +29,24 @@ except ImportError as error:
     raise ImportError("PostgreSQL needs an extra: pip install 'runcast[postgres]'") from error
 
 from runcast.slim.errors import StoreError
-from runcast.slim.stores import schema
-from runcast.slim.stores.bells import Bell, Bells
-from runcast.slim.stores.sql import Row, SqlStore
+from runcast.slim.stores import refusals
+from runcast.slim.stores.sql import schema
+from runcast.slim.stores.sql.database import Insert, Query, Row, Script, Wake
+from runcast.slim.stores.sql.sql_store import SqlStore
+from runcast.slim.stores.wakeups import Wakeups, Watcher
 
 Pool: TypeAlias = AsyncConnectionPool[psycopg.AsyncConnection[Row]]
 LOG = logging.getLogger(__name__)
 CHANNEL = "runcast"
-MIGRATION_LOCK = 7_823_401_966_142  # any number, the same for all: two migrations never run at once
-# Asked of the table of tables: `to_regclass` would remember a "no" from before the wait for the lock.
+NOTIFY = "SELECT pg_notify(%s, topic) FROM unnest(%s::text[]) topic"
+T = TypeVar("T")
+MIGRATION_LOCK = 7_823_401_966_142  # any number, the same in every process: two migrations never run at once
+# Reads the catalogue: `to_regclass` would cache the answer from before the wait for the lock.
 META = """
 SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relname = 'runcast_meta' AND n.nspname = ANY (current_schemas(false))
 """
-# What the server's administrator, the role or the URL has set already stays as it is.
+# Values set by the server's administrator, the role or the URL stay.
 BOUNDS = """
 SELECT set_config(name, CASE name WHEN 'lock_timeout' THEN %s ELSE %s END, false) FROM pg_settings
 WHERE name IN ('lock_timeout', 'idle_in_transaction_session_timeout') AND setting = '0'
@@ -60,17 +63,19 @@ def connect(url: str) -> SqlStore:
 class PostgresDatabase:
     """A database by its URL. `pool_size` bounds the connections besides the listening one."""
 
+    skip_locked = "FOR NO KEY UPDATE OF t SKIP LOCKED"
+
     def __init__(self, url: str, *, pool_size: int = 8, timeout_ms: int = 10_000) -> None:
         self._url = url
         self._size = pool_size
         self._timeout = timeout_ms / 1000  # to get a connection
         self._silence = SILENCE * self._timeout
-        self._bells = Bells()
+        self._wakeups = Wakeups()
         self._opening = asyncio.Lock()
         self._pool: Pool | None = None
         self._returns: set[asyncio.Future[None]] = set()  # connections on their way back to the pool
         self._listening: asyncio.Task[None] | None = None
-        self._heard = asyncio.Event()  # set while the listening connection stands
+        self._heard = asyncio.Event()  # set while the listening connection is up
 
     async def open(self) -> None:
         """Connect and migrate."""
@@ -95,12 +100,18 @@ class PostgresDatabase:
             return pool
 
     def _options(self) -> dict[str, Any]:
-        """What every connection is opened with."""
-        given = conninfo_to_dict(self._url).get("connect_timeout")
+        """The options of every connection."""
+        try:
+            given = conninfo_to_dict(self._url).get("connect_timeout")
+        except psycopg.ProgrammingError:  # its text, and so its traceback, may quote the password
+            raise StoreError(
+                "the PostgreSQL URL cannot be read: percent-encode special characters in user and password, "
+                "and put an IPv6 address in brackets"
+            ) from None
         return {"autocommit": True, "connect_timeout": given or max(2, round(self._timeout))}
 
     async def _bound(self, connection: psycopg.AsyncConnection[Row]) -> None:
-        """Have the server give up by itself where we would."""
+        """Set the server's own time limits to ours."""
         bounds = [f"{seconds * 1000:.0f}" for seconds in (self._timeout, self._silence)]
         async with _answering(connection, self._silence):
             await connection.execute(BOUNDS.encode(), bounds)
@@ -119,7 +130,7 @@ class PostgresDatabase:
                 await pool.close()
 
     async def rows(self, sql: str, args: Sequence[object] = ()) -> list[Row]:
-        """Read, outside any transaction. Connections that died while nobody used them are passed over."""
+        """Read, outside any transaction. Connections that died while they were idle are passed over."""
         pool = self._pool or await self._open()
         with _ours():
             for attempt in range(self._size + 1):
@@ -131,25 +142,24 @@ class PostgresDatabase:
                             raise
         raise StoreError("PostgreSQL closed every connection")
 
-    @asynccontextmanager
-    async def transaction(self) -> AsyncGenerator[PostgresTransaction]:
-        """Commit at the end, or roll back on any exception."""
+    async def run(self, script: Script[T]) -> T:
+        """Run a script in a transaction."""
         pool = self._pool or await self._open()
+        topics: list[str] = []
         with _ours():
             async with (
                 self._lent(pool) as connection,
                 _answering(connection, self._silence),
                 connection.transaction(),
             ):
-                transaction = PostgresTransaction(connection)
-                yield transaction
-        for name in transaction.names:  # sooner than the notification comes round
-            self._bells.ring(name)
+                result = await _perform(connection, script, topics)
+        for topic in topics:  # sooner than the notification arrives
+            self._wakeups.wake(topic)
+        return result
 
     @asynccontextmanager
     async def _lent(self, pool: Pool) -> AsyncGenerator[psycopg.AsyncConnection[Row]]:
-        """A connection of the pool, given back undisturbed: one whose return is cancelled would be lost to the pool,
-        and whoever waits for it would wait for nothing."""
+        """A connection of the pool. Its return is shielded: a cancelled return would lose it to the pool."""
         connection = await pool.getconn()
         try:
             async with connection:
@@ -160,21 +170,19 @@ class PostgresDatabase:
             back.add_done_callback(self._returns.discard)
             await asyncio.shield(back)
 
-    async def watch(self, *names: str) -> Bell:
-        """A bell that rings under any of these names; does not return before notifications are heard."""
+    async def watch(self, *topics: str) -> Watcher:
+        """A watcher of these topics; returns once notifications arrive."""
         if self._pool is None:
             await self._open()
         if self._listening is None:
             self._listening = asyncio.create_task(self._listen(), name="runcast-postgres-listen")
-        bell = self._bells.watch(*names)
+        watcher = self._wakeups.watch(*topics)
         try:
             await asyncio.wait_for(self._heard.wait(), self._timeout)
         except TimeoutError as error:
-            bell.close()
-            raise StoreError(
-                "PostgreSQL does not let us LISTEN: is it reachable, and not by a pooler?"
-            ) from error
-        return bell
+            watcher.close()
+            raise StoreError("LISTEN failed: is PostgreSQL reachable, and not through a pooler?") from error
+        return watcher
 
     async def _listen(self) -> None:
         pause = FIRST_PAUSE
@@ -185,10 +193,10 @@ class PostgresDatabase:
                         await connection.execute(f"LISTEN {CHANNEL}")
                     pause = FIRST_PAUSE
                     self._heard.set()
-                    self._bells.ring_all()
+                    self._wakeups.wake_all()
                     while True:
                         async for note in connection.notifies(timeout=self._timeout):
-                            self._bells.ring(note.payload)
+                            self._wakeups.wake(note.payload)
                         async with _answering(connection, self._silence):
                             await connection.execute("SELECT 1")
             except psycopg.Error as error:
@@ -199,32 +207,30 @@ class PostgresDatabase:
             pause = min(pause * 2, LONGEST_PAUSE)
 
 
-class PostgresTransaction:
-    """What can be done between a begin and a commit."""
-
-    def __init__(self, connection: psycopg.AsyncConnection[Row]) -> None:
-        self._connection = connection
-        self.names: list[str] = []
-
-    async def rows(self, sql: str, args: Sequence[object] = ()) -> list[Row]:
-        """Run one statement and give back its rows."""
-        return await _rows(self._connection, sql, args)
-
-    async def insert(
-        self, table: str, common: dict[str, object], columns: dict[str, str], rows: Sequence[Row]
-    ) -> None:
-        """Insert many rows that share some values: one array a column, one statement in all."""
-        names = ", ".join([*common, *columns])
-        arrays = ", ".join(f"%b::{type}[]" for type in columns.values())
-        shared = ", ".join(["%s"] * len(common))
-        values = [list(column) for column in zip(*rows, strict=True)]
-        sql = f"INSERT INTO {table} ({names}) SELECT {shared}, u.* FROM unnest({arrays}) u"
-        await self._connection.execute(sql.encode(), [*common.values(), *values])
-
-    async def ring(self, name: str) -> None:
-        """Wake the watchers of this name, in every process, once the transaction is committed."""
-        self.names.append(name)
-        await self._connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, name))
+async def _perform(connection: psycopg.AsyncConnection[Row], script: Script[T], topics: list[str]) -> T:
+    """Run the steps of a script inside a transaction."""
+    try:
+        step = next(script)
+        while True:
+            rows: list[Row] = []
+            match step:
+                case Query(sql, args):
+                    rows = await _rows(connection, sql, args)
+                case Insert(table, columns, new) if new:  # one array for each column, one statement in all
+                    arrays = ", ".join(f"%b::{type}[]" for type in columns.values())
+                    sql = f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
+                    await connection.execute(
+                        sql.encode(), [list(column) for column in zip(*new, strict=True)]
+                    )
+                case Wake(woken) if woken:
+                    topics += woken
+                    await connection.execute(NOTIFY, (CHANNEL, list(woken)))
+                case _:
+                    pass
+            step = script.send(rows)
+    except StopIteration as end:
+        result: T = end.value
+        return result
 
 
 async def _migrate(pool: Pool, seconds: float) -> None:
@@ -233,7 +239,7 @@ async def _migrate(pool: Pool, seconds: float) -> None:
             if await _version(connection) == schema.VERSION:
                 return
             await connection.execute("SET LOCAL lock_timeout = 0")
-        # Another one's migration may take its time.
+        # The migration of another process may take long.
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
         for statement in schema.upgrade(await _version(connection), "postgres"):
             await connection.execute(statement.encode())
@@ -253,7 +259,7 @@ async def _rows(connection: psycopg.AsyncConnection[Any], sql: str, args: Sequen
 
 @asynccontextmanager
 async def _answering(connection: psycopg.AsyncConnection[Any], seconds: float) -> AsyncGenerator[None]:
-    """Hang up when the block takes longer; whatever waits for an answer in it then fails."""
+    """Close the connection when the block takes longer; its pending calls then fail."""
     timer = asyncio.get_running_loop().call_later(seconds, _hang_up, connection)
     try:
         yield
@@ -264,18 +270,18 @@ async def _answering(connection: psycopg.AsyncConnection[Any], seconds: float) -
 def _hang_up(connection: psycopg.AsyncConnection[Any]) -> None:
     LOG.warning("PostgreSQL does not answer; the connection is given up")
     with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
-        line.shutdown(socket.SHUT_RDWR)  # wakes whoever waits on it, which closing would not
+        line.shutdown(socket.SHUT_RDWR)  # wakes a pending read, which closing would not
 
 
 @lru_cache(maxsize=512)
 def _sql(text: str) -> bytes:
-    """psycopg's word for an argument."""
+    """The statement with psycopg's placeholders."""
     return text.replace("?", "%s").encode()
 
 
 @contextmanager
 def _ours() -> Generator[None]:
-    """Say what PostgreSQL's errors mean."""
+    """Translate PostgreSQL's errors."""
     try:
         yield
     except PoolTimeout as error:
@@ -288,8 +294,10 @@ def _ours() -> Generator[None]:
         raise StoreError("PostgreSQL's disk is full: free some space or prune, then go on") from error
     except psycopg.errors.LockNotAvailable as error:
         raise StoreError(
-            "another session holds this thread's lock in PostgreSQL: try again; one whose client vanished is ended soon"
+            "another session holds this thread's lock in PostgreSQL: try again; a session without a client ends soon"
         ) from error
+    except (psycopg.DataError, psycopg.errors.ProgramLimitExceeded) as error:
+        raise refusals.Unstorable(f"PostgreSQL refused a value: {error}".strip()) from error
     except psycopg.OperationalError as error:
         raise StoreError(f"the connection to PostgreSQL failed: {error}".strip()) from error
     except psycopg.Error as error:

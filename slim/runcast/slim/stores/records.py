@@ -1,6 +1,6 @@
-"""What travels between the log and a store: frozen records with payloads of bytes.
+"""Frozen records between the log and a store, with payloads of bytes.
 
-Knows the shape of threads, runs, events and derived things; does not know what an event is, or how they are kept.
+Knows the shape of threads, runs, events and derived data; does not know the meaning of an event, or how it is stored.
 """
 
 from __future__ import annotations
@@ -8,13 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from runcast.slim.errors import LineageError, StoreError
+
 Edge = Literal["continue", "branch", "resume", "spawn"]
 RunStatus = Literal["in_progress", "completed", "failed", "interrupted", "cancelled", "truncated"]
 BlobKind = Literal["segment", "checkpoint", "snapshot"]
+IMPORTER = "import:"  # an owner's prefix: what it left unfinished is no run of this host
 
 
 class Key(NamedTuple):
-    """The name of a thread: whose, and which."""
+    """A tenant and the id of one of its threads."""
 
     tenant: str
     thread_id: str
@@ -36,7 +39,7 @@ class NewRun:
     run_id: str
     parent: str | None
     edge: Edge
-    wire_parent: str | None = None  # parentRunId as the wire had it: kept, never walked
+    wire_parent: str | None = None  # parentRunId of the wire: stored, never followed
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class RunEnd:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to append to a thread, until somebody else is given a higher token."""
+    """The right to append to a thread, until another owner gets a higher token."""
 
     key: Key
     owner: str
@@ -59,12 +62,12 @@ class Lease:
     last_seq: int
     last_run: StoredRun | None  # the newest run of the thread
     head: StoredRun | None  # the newest run that is history: not spawned by another
-    cut: tuple[str, ...] = ()  # runs that had lost their owner, and were marked truncated by this very call
+    cut: tuple[str, ...] = ()  # runs without an owner that this call marked truncated
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one transaction appends. Without events it only renews (`until`) or gives back (`until=None`) the lease."""
+    """The events of one append. Without events it only renews (`until`) or releases (`until=None`) the lease."""
 
     key: Key
     owner: str
@@ -73,15 +76,20 @@ class Batch:
     first_seq: int
     run: NewRun | int
     events: tuple[NewEvent, ...]
-    raws: tuple[NewEvent, ...] = ()  # kept apart from the log, under the seq of the entry they came with
+    raws: tuple[
+        NewEvent, ...
+    ] = ()  # stored apart from the entries, under the seq of the entry they came with
     end: RunEnd | None = None
     until: int | None = None
     now: int = 0
 
     @property
     def writes(self) -> bool:
-        """Whether there is more to it than the lease."""
+        """Whether it concerns more than the lease."""
         return bool(self.events or self.raws or self.end)
+
+
+Answer = int | StoreError | LineageError  # to a batch: its run's number, or the error that refuses it
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,20 +122,20 @@ class StoredRun:
     terminal: str | None
     wire_parent: str | None
     usage: bytes | None
-    pruned: bool  # its events are gone; a segment holds what they came to
+    pruned: bool  # its events are deleted; a segment holds their outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A word from one process to others, about a run: kept until somebody has taken it off."""
+    """A durable message in a mailbox, about a run; one listener consumes it."""
 
-    id: str  # there is one note of a name
-    box: str  # where it lies, and whoever watches that finds it
+    id: str  # unique; posting it again is refused or replaces it
+    box: str  # mailbox; its listeners receive the note
     key: Key
     run_id: str
     body: bytes
     at: int
-    until: int | None = None  # after this it means nothing any more
+    until: int | None = None  # stale after this
 
 
 class StoredEvent(NamedTuple):
@@ -151,7 +159,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class BlobInfo:
-    """A derived thing without its body: a run's segment, a checkpoint after it, or a snapshot at `seq`."""
+    """A blob without its body: a run's segment, a checkpoint after it, or a snapshot at `seq`."""
 
     kind: BlobKind
     run: int
@@ -165,7 +173,7 @@ class BlobInfo:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A derived thing with its body."""
+    """A blob with its body."""
 
     info: BlobInfo
     body: bytes
@@ -173,7 +181,7 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class RunSize:
-    """What a run's events weigh in the store, before anything is derived from them."""
+    """The bytes of a run's events in the store, before anything is derived from them."""
 
     run: int
     events: int

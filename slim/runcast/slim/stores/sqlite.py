@@ -1,37 +1,39 @@
 """SQLite, the default store: one file, nothing to install, several processes at once.
 
-Knows aiosqlite, write-ahead logging and what SQLite's errors mean; does not know what is stored. One connection
-writes (its transactions take turns), another reads beside it. A lock held by another process is waited for.
+Knows write-ahead logging and the meaning of SQLite's errors; does not know what is stored. One connection writes,
+another reads beside it, each in a thread of its own. A transaction runs there in one piece, so transactions take turns
+and none is left half done by a cancelled caller. Writes wait for a lock held by another process.
 
 Durable means: committed to the write-ahead log. That survives kill -9; `synchronous="FULL"` survives a power cut
 too, for one fsync a batch.
 
-Readers in this process are woken by the commit itself. SQLite tells nobody about the commits of other processes,
-so while somebody watches, a store also asks `PRAGMA data_version` every `poll_ms` (a few microseconds, no read of
-the file) and rings when another connection has committed.
+Readers in this process are woken by the commit itself. SQLite has no notification for other processes, so while there
+are watchers, a store polls `PRAGMA data_version` every `poll_ms` (a few microseconds, no read of the file) and wakes
+them when another connection has committed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager, nullcontext
-from itertools import chain
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-import aiosqlite
-
 from runcast.slim.errors import StoreError
-from runcast.slim.stores import refuse, schema
-from runcast.slim.stores.bells import Bell, Bells
-from runcast.slim.stores.sql import Row, SqlStore
+from runcast.slim.stores import refusals
+from runcast.slim.stores.sql import schema
+from runcast.slim.stores.sql.database import Insert, Query, Row, Script, Wake
+from runcast.slim.stores.sql.sql_store import SqlStore
+from runcast.slim.stores.wakeups import Wakeups, Watcher
 
-BULK_ROWS = 256  # as many rows in one statement; 4 values each stay far below SQLite's bound on arguments
 MEMORY = ":memory:"
-
+P = ParamSpec("P")
+T = TypeVar("T")
 
 NUMBERS = ("patience_ms", "poll_ms", "max_bytes")
 WORDS = {"mode": ("rwc", "ro"), "synchronous": ("NORMAL", "FULL")}
@@ -65,6 +67,8 @@ class SqliteDatabase:
     `patience_ms` is how long a write waits for the lock that another process holds.
     """
 
+    skip_locked = ""  # one transaction writes at a time
+
     def __init__(
         self,
         path: str | Path,
@@ -81,11 +85,10 @@ class SqliteDatabase:
         self._patience = patience_ms / 1000
         self._poll = poll_ms / 1000
         self._max_bytes = max_bytes
-        self._bells = Bells()
+        self._wakeups = Wakeups()
         self._opening = asyncio.Lock()
-        self._turn = asyncio.Lock()  # transactions on the writing connection, one after the other
-        self._writer: aiosqlite.Connection | None = None
-        self._reader: aiosqlite.Connection | None = None
+        self._writer: _Connection | None = None
+        self._reader: _Connection | None = None
         self._following: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -93,86 +96,50 @@ class SqliteDatabase:
         async with self._opening:
             if self._writer is not None:
                 return
-            with self._ours():
-                self._writer = await self._connect()
-            try:
-                with self._ours():
-                    await self._prepare(self._writer)
+            with self._translated():
+                writer = await self._connect()
+                try:
+                    await self._prepare(writer)
                     alone = self._path == MEMORY or self._mode == "ro"
-                    self._reader = self._writer if alone else await self._connect()
-            except BaseException:
-                await self._disconnect()
-                raise
+                    self._reader = writer if alone else await self._connect()
+                except BaseException:
+                    await writer.close()
+                    raise
+            self._writer = writer
 
-    async def _connect(self) -> aiosqlite.Connection:
+    async def _connect(self) -> _Connection:
         name = MEMORY if self._path == MEMORY else f"file:{quote(self._path)}?mode={self._mode}"
-        connection = aiosqlite.connect(
-            name,
-            uri=name != MEMORY,
-            timeout=self._patience,
-            isolation_level="IMMEDIATE",
-            cached_statements=256,
-        )
-        # A program that ends without close() must end: what is committed is safe without this thread.
-        thread: Any = getattr(connection, "_thread", connection)
-        thread.daemon = True
-        try:
-            return await connection
-        except BaseException:
-            # The thread still has a last word for this event loop: it must be out before the loop may close.
-            await asyncio.to_thread(thread.join, self._patience)
-            raise
+        return await _Connection.open(name, self._patience)
 
-    async def _prepare(self, writer: aiosqlite.Connection) -> None:
+    async def _prepare(self, writer: _Connection) -> None:
         if self._mode == "ro":
-            await self._check_version(writer)
+            found = await writer.call(_version)
+            if found != schema.VERSION:
+                raise refusals.other_schema(found, schema.VERSION)
             return
         if self._path != MEMORY:
             await self._write_ahead(writer)
-        await writer.execute(f"PRAGMA synchronous = {self._synchronous}")
-        await writer.execute("PRAGMA foreign_keys = ON")
+        await writer.rows(f"PRAGMA synchronous = {self._synchronous}")
+        await writer.rows("PRAGMA foreign_keys = ON")
         if self._max_bytes is not None:
-            ((page,),) = await writer.execute_fetchall("PRAGMA page_size")
-            await writer.execute(f"PRAGMA max_page_count = {max(1, self._max_bytes // page)}")
-        await self._migrate(writer)
+            ((page,),) = await writer.rows("PRAGMA page_size")
+            await writer.rows(f"PRAGMA max_page_count = {max(1, self._max_bytes // page)}")
+        if await writer.call(_version) != schema.VERSION:
+            await writer.call(_migrate)
 
-    async def _write_ahead(self, writer: aiosqlite.Connection) -> None:
+    async def _write_ahead(self, writer: _Connection) -> None:
         """Switch to WAL. SQLite does not wait for its lock here when two processes open a new file at once."""
         loop = asyncio.get_running_loop()
         patience = loop.time() + self._patience
         while True:
             try:
-                await writer.execute("PRAGMA journal_mode = WAL")
+                await writer.rows("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as error:
                 if not _locked(error) or loop.time() > patience:
                     raise
                 await asyncio.sleep(0.01)
             else:
                 return
-
-    async def _check_version(self, reader: aiosqlite.Connection) -> None:
-        found = await self._version(reader)
-        if found != schema.VERSION:
-            raise refuse.other_schema(found, schema.VERSION)
-
-    async def _version(self, connection: aiosqlite.Connection) -> int:
-        meta = "SELECT 1 FROM sqlite_master WHERE name = 'runcast_meta'"
-        if not list(await connection.execute_fetchall(meta)):
-            return 0
-        return int(next(iter(await connection.execute_fetchall(schema.READ_VERSION)))[0])
-
-    async def _migrate(self, writer: aiosqlite.Connection) -> None:
-        if await self._version(writer) == schema.VERSION:
-            return
-        await writer.execute("BEGIN IMMEDIATE")
-        try:
-            for statement in schema.upgrade(await self._version(writer), "sqlite"):
-                await writer.execute(statement)
-            await writer.execute(schema.WRITE_VERSION, (str(schema.VERSION),))
-        except BaseException:
-            await writer.rollback()
-            raise
-        await writer.commit()
 
     async def close(self) -> None:
         """Disconnect."""
@@ -194,57 +161,51 @@ class SqliteDatabase:
         """Read, outside any transaction."""
         if self._reader is None:
             await self.open()
-        reader = self._reader
-        if reader is None:
+        if self._reader is None:
             raise StoreError(f"{self._path} was closed while it was being read: open it again")
-        with self._ours():
-            # Where one connection does both, a read must not see half a transaction.
-            async with self._turn if reader is self._writer else nullcontext():
-                return list(await reader.execute_fetchall(sql, args))  # type: ignore[arg-type]  # rows are tuples
+        with self._translated():
+            return await self._reader.rows(sql, args)
 
-    @asynccontextmanager
-    async def transaction(self) -> AsyncGenerator[SqliteTransaction]:
-        """Commit at the end, or roll back on any exception."""
+    async def run(self, script: Script[T]) -> T:
+        """Run a script in a transaction. A cancelled caller does not stop it."""
         if self._mode == "ro":
-            raise refuse.read_only(self._path)
+            raise refusals.read_only(self._path)
         if self._writer is None:
             await self.open()
-        async with self._turn:
-            writer = self._writer
-            if writer is None:
-                raise StoreError(f"{self._path} was closed while it was being written: open it again")
-            transaction = SqliteTransaction(writer)
-            with self._ours():
-                try:
-                    yield transaction
-                    await writer.commit()
-                except BaseException:
-                    await writer.rollback()
-                    raise
-        for name in transaction.names:
-            self._bells.ring(name)
+        if self._writer is None:
+            raise StoreError(f"{self._path} was closed while it was being written: open it again")
+        with self._translated():
+            topics: list[str] = []
+            work = asyncio.ensure_future(self._writer.call(_perform, script, topics))
+            work.add_done_callback(lambda done: self._wake(done, topics))
+            return await asyncio.shield(work)
 
-    async def watch(self, *names: str) -> Bell:
-        """A bell that rings under any of these names."""
+    def _wake(self, work: asyncio.Future[Any], topics: list[str]) -> None:
+        if not work.cancelled() and work.exception() is None:
+            for topic in topics:
+                self._wakeups.wake(topic)
+
+    async def watch(self, *topics: str) -> Watcher:
+        """A watcher of these topics."""
         if self._writer is None:
             await self.open()
-        bell = self._bells.watch(*names)
+        watcher = self._wakeups.watch(*topics)
         if self._following is None and self._path != MEMORY:
             first = await self._data_version()
             self._following = asyncio.create_task(self._follow(first), name="runcast-sqlite-follow")
-        return bell
+        return watcher
 
     async def _follow(self, seen: object) -> None:
-        """Ring for the commits of others while anybody listens."""
+        """Wake watchers for the commits of other processes, while there are watchers."""
         try:
-            while len(self._bells):
+            while len(self._wakeups):
                 await asyncio.sleep(self._poll)
                 now = await self._data_version()
                 if now != seen:
                     seen = now
-                    self._bells.ring_all()
+                    self._wakeups.wake_all()
         except StoreError:
-            self._bells.ring_all()  # whoever reads next finds out what is wrong
+            self._wakeups.wake_all()  # their next read raises the error
         finally:
             self._following = None
 
@@ -252,56 +213,101 @@ class SqliteDatabase:
         writer = self._writer
         if writer is None:
             raise StoreError(f"{self._path} is closed")
-        with self._ours():
-            return next(iter(await writer.execute_fetchall("PRAGMA data_version")))[0]
+        with self._translated():
+            return (await writer.rows("PRAGMA data_version"))[0][0]
 
     @contextmanager
-    def _ours(self) -> Generator[None]:
-        """Say what SQLite's errors mean."""
+    def _translated(self) -> Generator[None]:
+        """Translate SQLite's errors."""
         try:
             yield
+        except (sqlite3.DataError, UnicodeError, OverflowError) as error:
+            raise refusals.Unstorable(f"SQLite cannot hold this value: {error}") from error
         except sqlite3.Error as error:
             raise _meaning(error, self._path, self._patience) from error
-        except (UnicodeError, OverflowError) as error:
-            raise StoreError(f"SQLite cannot hold this value: {error}") from error
 
 
-class SqliteTransaction:
-    """What can be done between a begin and a commit; SQLite begins, and takes its lock, at the first write."""
+class _Connection:
+    """A connection in a thread of its own, which runs one call at a time."""
 
-    def __init__(self, writer: aiosqlite.Connection) -> None:
-        self._writer = writer
-        self.names: list[str] = []
+    def __init__(self, thread: ThreadPoolExecutor, connection: sqlite3.Connection) -> None:
+        self._thread = thread
+        self._connection = connection
+
+    @classmethod
+    async def open(cls, name: str, patience: float) -> _Connection:
+        """Connect."""
+        thread = ThreadPoolExecutor(1, "runcast-sqlite")
+        connect = partial(sqlite3.connect, name, uri=name != MEMORY, timeout=patience, isolation_level=None)
+        try:
+            return cls(thread, await asyncio.get_running_loop().run_in_executor(thread, connect))
+        except BaseException:
+            thread.shutdown(wait=False)
+            raise
+
+    async def call(
+        self, work: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a function of the connection in its thread."""
+        bound = partial(work, self._connection, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, bound)
 
     async def rows(self, sql: str, args: Sequence[object] = ()) -> list[Row]:
-        """Run one statement and give back its rows."""
-        return list(await self._writer.execute_fetchall(sql, args))  # type: ignore[arg-type]  # rows are tuples
+        """Run one statement."""
+        return await self.call(_rows, sql, args)
 
-    async def insert(
-        self, table: str, common: dict[str, object], columns: dict[str, str], rows: Sequence[Row]
-    ) -> None:
-        """Insert many rows that share some values; whole bulks in one statement, the rest row by row."""
-        names, shared = ", ".join([*common, *columns]), tuple(common.values())
-        whole = len(rows) - len(rows) % BULK_ROWS
-        if whole:
-            bulk = f"INSERT INTO {table} ({names}) VALUES {_places(len(common), len(columns), BULK_ROWS)}"
-            for at in range(0, whole, BULK_ROWS):
-                values = chain(shared, chain.from_iterable(rows[at : at + BULK_ROWS]))
-                await self._writer.execute_fetchall(bulk, list(values))
-        if whole < len(rows):
-            one = f"INSERT INTO {table} ({names}) VALUES {_places(len(common), len(columns), 1)}"
-            await self._writer.executemany(one, [shared + tuple(row) for row in rows[whole:]])
-
-    async def ring(self, name: str) -> None:
-        """Wake the watchers of this name once the transaction is committed."""
-        self.names.append(name)
+    async def close(self) -> None:
+        """Disconnect, after the calls that are under way."""
+        await self.call(sqlite3.Connection.close)
+        self._thread.shutdown(wait=False)
 
 
-def _places(common: int, own: int, rows: int) -> str:
-    """Argument numbers for rows that share their first values."""
-    shared = [f"?{n}" for n in range(1, common + 1)]
-    starts = range(common + 1, common + 1 + own * rows, own)
-    return ", ".join("(" + ", ".join([*shared, *(f"?{s + n}" for n in range(own))]) + ")" for s in starts)
+def _rows(connection: sqlite3.Connection, sql: str, args: Sequence[object] = ()) -> list[Row]:
+    return connection.execute(sql, args).fetchall()
+
+
+def _perform(connection: sqlite3.Connection, script: Script[T], topics: list[str]) -> T:
+    """Run a script in a transaction, which holds SQLite's lock from its start."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        step = next(script)
+        while True:
+            rows: list[Row] = []
+            match step:
+                case Query(sql, args):
+                    rows = _rows(connection, sql, args)
+                case Insert(table, columns, new):
+                    places = ", ".join("?" * len(columns))
+                    connection.executemany(
+                        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", new
+                    )
+                case Wake(woken):
+                    topics += woken
+            step = script.send(rows)
+    except StopIteration as end:
+        connection.execute("COMMIT")
+        result: T = end.value
+        return result
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    if not _rows(connection, "SELECT 1 FROM sqlite_master WHERE name = 'runcast_meta'"):
+        return 0
+    return int(_rows(connection, schema.READ_VERSION)[0][0])
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Bring the schema up to date, unless another process has done so meanwhile."""
+
+    def script() -> Script[None]:
+        for statement in schema.upgrade(_version(connection), "sqlite"):
+            yield Query(statement)
+        yield Query(schema.WRITE_VERSION, (str(schema.VERSION),))
+
+    _perform(connection, script(), [])
 
 
 def _locked(error: sqlite3.Error) -> bool:
@@ -311,11 +317,13 @@ def _locked(error: sqlite3.Error) -> bool:
 def _meaning(error: sqlite3.Error, path: str, patience: float) -> StoreError:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith("SQLITE_READONLY"):
-        return refuse.read_only(path)
+        return refusals.read_only(path)
     if name == "SQLITE_FULL":
-        return StoreError(f"{path} is full (the disk, or max_bytes): free some space or prune, then go on")
+        return StoreError(f"{path} is full (the disk, or max_bytes): free some space or prune, then retry")
     if _locked(error):
-        return StoreError(f"{path} was locked by another process for {patience:g} s: what is holding it?")
+        return StoreError(
+            f"{path} was locked by another process for {patience:g} s: end that process or its transaction"
+        )
     if name == "SQLITE_CANTOPEN":
         return StoreError(f"{path} cannot be opened: does its folder exist, and may it be written?")
     if name in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):

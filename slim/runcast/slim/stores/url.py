@@ -1,7 +1,7 @@
 """From a URL to a store.
 
-Knows that a scheme is the name of a file in this folder, which has a `connect(url)`; imports no driver before its
-scheme is asked for. A new store is a new file.
+Knows that a scheme is the name of a file in this folder with a `connect(url)`; imports no driver before a URL of its
+scheme is opened. A new store is a new file.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ def open_store(url: str) -> Store:
     SQLite takes `?mode=ro`, `synchronous=FULL`, `patience_ms=`, `poll_ms=` and `max_bytes=`; a PostgreSQL URL is
     libpq's own. Raises `StoreError` for an unknown scheme, and `ImportError` that names the extra to install.
     """
-    scheme = url.partition("://")[0]
+    scheme, separator, _ = url.partition("://")
+    if not separator or not scheme.isidentifier():  # the error must not quote it: a password may be in it
+        raise StoreError(f"a store's URL begins with a scheme and ://; use one like {EXAMPLES}")
     name = f"{__package__}.{ALIASES.get(scheme, scheme)}"
-    if "://" not in url or not scheme.isidentifier() or find_spec(name) is None:
-        raise StoreError(f"{scheme!r} is no scheme of a store; give a URL like {EXAMPLES}")
+    if find_spec(name) is None:
+        raise StoreError(f"{scheme!r} is not the scheme of a store; use a URL like {EXAMPLES}")
     connect = getattr(import_module(name), "connect", None)
     if connect is None:
-        raise StoreError(f"{scheme!r} is no scheme of a store; give a URL like {EXAMPLES}")
+        raise StoreError(f"{scheme!r} is not the scheme of a store; use a URL like {EXAMPLES}")
     store: Store = connect(url)
     return store

@@ -202,7 +202,6 @@ async def beside_a_question(stage: Stage) -> None:
         await asyncio.sleep(0.02)  # the other branch is done by then
         return {"messages": [("ai", f"told {interrupt('Really?')}")]}
 
-    stage.in_order = False
     stage.play(asker(ask, gave(("ai", "new")), gave({"role": "ai", "content": "named", "id": "m1"})))
     await stage.send("hi")
     if stage.oracle:

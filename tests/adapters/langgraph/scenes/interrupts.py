@@ -66,7 +66,6 @@ async def one(stage: Stage) -> None:
 
 @scene("43_two_in_parallel")
 async def two_in_parallel(stage: Stage) -> None:
-    stage.in_order = False
     stage.play(asker(asking("A?", name="a"), asking("B?", name="b")))
     await stage.send("hi")
     first, second = waiting(stage)
@@ -194,7 +193,6 @@ async def approval_with_edit(stage: Stage) -> None:
 
 @scene("44_a_subset")
 async def subset(stage: Stage) -> None:
-    stage.in_order = False
     stage.play(asker(asking("A?", name="a"), asking("B?", name="b")))
     await stage.send("hi")
     first, second = waiting(stage)
@@ -206,7 +204,6 @@ async def subset(stage: Stage) -> None:
 
 @scene("44_null_and_false")
 async def null_and_false(stage: Stage) -> None:
-    stage.in_order = False
     stage.play(asker(asking("A?", name="a"), asking("B?", name="b")))
     await stage.send("hi")
     first, second = waiting(stage)

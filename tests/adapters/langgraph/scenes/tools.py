@@ -256,3 +256,14 @@ async def called_by_a_node(stage: Stage) -> None:
     events = await stage.send("hi")
     told = [event.name for event in events if event.type == "CUSTOM"]
     assert told == ["langgraph.tool-started", "langgraph.tool-finished"]
+
+
+@scene("69_one_call_id_in_two_messages")
+async def repeated_call_id(stage: Stage) -> None:
+    first, second = calls(piece("add", '{"a":1,"b":2}', "c1")), calls(piece("add", '{"a":3,"b":4}', "c1"))
+    turns = ([first], [second], say("done"), [first, AIMessageChunk(content="again")], say("and done"))
+    stage.play(agent(*turns, tools=[add]))
+    await stage.send("hi")
+    await stage.holds()
+    await stage.send("again")
+    await stage.holds()

@@ -1,0 +1,71 @@
+"""The difference between a client's latest turn and the session, as events, when a run begins.
+
+The session stores complete events only. A message of the latest turn that the session lacks comes from a broken
+attempt and is removed; a message that the client holds in part, or not at all, is sent in full. Earlier turns stay as
+they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ag_ui.core import Event as AgEvent
+from ag_ui.core import MessagesSnapshotEvent, RunAgentInput
+
+from runcast.adapters.adapter import ResumePoint
+from runcast.adapters.adk.intake.plan import Plan
+from runcast.adapters.adk.intake.session_conversation import live_events, messages_from_events
+from runcast.adapters.adk.options import AdkOptions
+from runcast.slim.folding.conversation import Conversation
+from runcast.slim.folding.retraction import is_partial, retract
+from runcast.slim.folding.run_metadata import run_metadata
+
+if TYPE_CHECKING:
+    from google.adk.events.event import Event
+
+OUTPUT = frozenset({"assistant", "tool", "reasoning"})
+
+
+def corrections(
+    input: RunAgentInput,
+    resume: ResumePoint | None,
+    events: Sequence[Event],
+    root: str | None,
+    options: AdkOptions,
+    *,
+    fork: Plan | None = None,
+) -> list[AgEvent]:
+    """The events that make the client show the session's messages; none if it does, or if its history is unknown.
+
+    On a `fork` they restate the whole conversation, because a log and its watchers still show the old branch.
+    """
+    shown = list(input.messages if resume is None or resume.history is None else resume.history)
+    held = messages_from_events(live_events(events), root=root, options=options)
+    if fork is not None:
+        undone = {
+            "messages": [it.id for it in fork.undone if it.role in ("user", "assistant")],
+            "reasoning": [it.id for it in fork.undone if it.role == "reasoning"],
+        }
+        removed = {kind: ids for kind, ids in undone.items() if ids} or None
+        return [MessagesSnapshotEvent(messages=[*held, *fork.news], metadata=run_metadata(corrects=removed))]
+    known = {message.id for message in shown}
+    asked = next((message.id for message in reversed(held) if message.role == "user"), None)
+    at = next((n for n, message in enumerate(shown) if message.id == asked), None)
+    if asked is None or at is None:
+        return []  # the client sent only its new messages
+    turn = {message.id: message for message in held[[each.id for each in held].index(asked) + 1 :]}
+    after = shown[at + 1 :]
+    end = next((n for n, message in enumerate(after) if message.role == "user"), len(after))
+    output = [message for message in after[:end] if message.role in OUTPUT]
+    answers = {it.tool_call_id for it in held if it.role == "tool"}
+    gone = [
+        it.id
+        for it in output
+        if it.id not in turn and not (it.role == "tool" and it.tool_call_id not in answers)
+    ]
+    halves = [turn[it.id] for it in output if it.id in turn and is_partial(it, turn[it.id])]
+    unseen = [it for it in turn.values() if it.id not in known and it.role != "user"]
+    if not (gone or halves or unseen):
+        return []
+    return retract(Conversation(shown), gone, [*halves, *unseen])

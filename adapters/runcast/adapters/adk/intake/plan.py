@@ -1,0 +1,269 @@
+"""The plan of a run: an input compared with its session, before anything runs.
+
+The session is the truth. A client sends its whole history each time; only messages that the session lacks are new.
+Raises `InvalidInput` for an input that cannot run. Does not know runners and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+from ag_ui.core import (
+    DeveloperMessage,
+    Interrupt,
+    Message,
+    ResumeEntry,
+    RunAgentInput,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+
+from runcast.adapters.adk.intake.fork import fork
+from runcast.adapters.adk.intake.messages import tool_part, user_parts
+from runcast.adapters.adk.intake.session_conversation import live_events, messages_from_events
+from runcast.adapters.adk.interrupts import expired, names, open_interrupts, response
+from runcast.adapters.adk.options import AdkOptions
+from runcast.adapters.adk.stream.complete_event import CREDENTIAL, HIDDEN, Answer, parts_of, result_text
+from runcast.adapters.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from google.adk.events.event import Event
+    from google.genai import types
+
+ROLES = frozenset({"user", "assistant", "tool", "system", "developer", "reasoning", "activity"})
+INSTRUCTIONS = frozenset({"system", "developer"})
+DERIVED = frozenset({"reasoning", "activity"})  # the session has its own
+
+
+def _no_turns() -> list[list[types.Part]]:
+    return []
+
+
+def _no_parts() -> list[types.Part]:
+    return []
+
+
+@dataclass(slots=True)
+class Plan:
+    """The runner's arguments, and the facts for the start of the stream."""
+
+    turns: list[list[types.Part]] = field(default_factory=_no_turns)
+    """New messages in order; empty if nothing is new."""
+    replies: list[types.Part] = field(default_factory=_no_parts)
+    """Answers to open calls."""
+    mark: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The client's ids, stored with the event."""
+    answers: list[Answer] = field(default_factory=list[Answer])
+    """Results that the client does not hold as messages."""
+    news: list[Message] = field(default_factory=list[Message])
+    """The input's messages that the session lacks, and those that run again."""
+    history: list[Message] = field(default_factory=list[Message])
+    """The input's messages before them."""
+    resumes: bool = False
+    logins: set[str] = field(default_factory=set[str])
+    """Interrupts with a secret answer."""
+    before: str | None = None
+    """The invocation to undo first, with all after it: a fork."""
+    undone: list[Message] = field(default_factory=list[Message])
+    """The messages that a fork removes."""
+    stored: list[list[types.Part]] = field(default_factory=_no_turns)
+    """Answers that are stored without a turn of the agent, because a new message follows them."""
+    stored_mark: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The client's ids of those answers."""
+
+
+def plan(
+    input: RunAgentInput,
+    events: Sequence[Event],
+    *,
+    options: AdkOptions,
+    now: datetime,
+    frontend: Collection[str] = (),
+    remembered: Sequence[Interrupt] = (),
+    continues: bool = False,
+) -> Plan:
+    """Compare an input with a session's events. Raises `InvalidInput`.
+
+    `remembered` are the original questions of a session that was made again; their expiry counts. `continues`: the
+    run continues one that stopped, so a message that waits for its answer is not asked again.
+    """
+    live = live_events(events)
+    held = messages_from_events(live, options=options)
+    made = Plan()
+    made.history, made.news = _news(input.messages, {it.id for it in held})
+    ever = {call_id for event in live for call_id in event.long_running_tool_ids or ()}
+    answers = any(entry.status == "resolved" for entry in input.resume or ())
+    forked = None if continues or answers else fork(input.messages, made.news, held, live)
+    if forked is not None:
+        made.before = forked.before
+        made.news = list(forked.messages)
+        live = list(takewhile(lambda event: event.invocation_id != forked.before, live))
+        kept = {it.id for it in (*messages_from_events(live, options=options), *made.news)}
+        made.undone = [it for it in held if it.id not in kept]
+    skip = frontend if options.frontend_tools == "pending" else ()
+    waiting = {it.id: it for it in open_interrupts(live, ttl=options.interrupt_ttl, skip=skip)}
+    waiting |= {it.id: it for it in remembered if it.id in waiting}
+    messages = [it for it in made.news if isinstance(it, UserMessage)]
+    results = [it for it in made.news if isinstance(it, ToolMessage)]
+    _resume(made, input.resume or [], waiting, live, now, ever, {it.tool_call_id for it in results})
+    _results(made, results, waiting, live, now)
+    made.turns = _by_branch(made.replies, live)
+    if messages:
+        _new_message(made, messages, waiting, input, options)
+    return made
+
+
+def _new_message(
+    made: Plan,
+    messages: Sequence[UserMessage],
+    waiting: Mapping[str, Interrupt],
+    input: RunAgentInput,
+    options: AdkOptions,
+) -> None:
+    """A new message lets open questions go; answers that come with it are stored before it."""
+    results = {it.tool_call_id for it in made.news if isinstance(it, ToolMessage)}
+    if any(it.status == "resolved" and it.interrupt_id in waiting for it in input.resume or ()):
+        raise InvalidInput("answers and a new message do not go into one run: send the answers first")
+    left = [key for key in waiting if key not in results | {it.interrupt_id for it in input.resume or ()}]
+    if left and options.on_new_message == "refuse":
+        raise InvalidInput(f"this thread waits for answers: send `resume` entries for {', '.join(left)}")
+    made.stored, made.stored_mark = made.turns, made.mark
+    parts, made.mark = user_parts(messages)
+    if not parts:
+        raise InvalidInput(f"message {messages[-1].id!r} has no content: send text or a file")
+    made.turns = [parts]
+
+
+def echo(input: RunAgentInput, made: Plan) -> RunAgentInput:
+    """The input in RUN_STARTED: its ids and new messages, without the payload of a login."""
+    given: dict[str, Any] = {} if input.parent_run_id is None else {"parent_run_id": input.parent_run_id}
+    if input.resume:
+        given["resume"] = [
+            ResumeEntry(interrupt_id=it.interrupt_id, status=it.status)
+            if it.interrupt_id in made.logins
+            else it
+            for it in input.resume
+        ]
+    return RunAgentInput(thread_id=input.thread_id, run_id=input.run_id, messages=made.news, **given)
+
+
+def instructions(input: RunAgentInput) -> list[str]:
+    """The texts of system and developer messages."""
+    return [it.content for it in input.messages if isinstance(it, SystemMessage | DeveloperMessage)]
+
+
+def check_place(framework: Mapping[str, Any], **ours: str) -> None:
+    """Refuse a resume point that belongs to another session, app or user."""
+    for name, own in ours.items():
+        theirs = framework.get(name)
+        if theirs is not None and theirs != own:
+            raise InvalidInput(f"the resume point belongs to another thread ({name} {theirs!r}, not {own!r})")
+
+
+def _news(messages: Sequence[Message], known: Collection[str]) -> tuple[list[Message], list[Message]]:
+    """The messages before the first one that the session lacks, and the new ones from there."""
+    for message in messages:
+        if message.role not in ROLES:
+            raise InvalidInput(f"unknown message role {message.role!r}: send a role of the protocol")
+    begin = len(messages)
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if message.id in known or message.role == "assistant":
+            break
+        if message.role in ("user", "tool"):
+            begin = index
+    news = [it for it in messages[begin:] if it.role not in DERIVED | INSTRUCTIONS]
+    return list(messages[:begin]), news
+
+
+def _resume(
+    made: Plan,
+    entries: Sequence[ResumeEntry],
+    waiting: Mapping[str, Interrupt],
+    live: Sequence[Event],
+    now: datetime,
+    ever: Collection[str],
+    answered: Collection[str],
+) -> None:
+    called = names(live)
+    seen: set[str] = set()
+    for entry in entries:
+        key = entry.interrupt_id
+        if key not in waiting:
+            if key in ever:
+                continue  # answered before, or undone: a client repeats it when its resumed run broke
+            if not waiting:
+                raise InvalidInput(
+                    "nothing waits for an answer in this thread: send a message instead of `resume`"
+                )
+            known = ", ".join(waiting)
+            raise InvalidInput(f"no interrupt {key!r} waits in this thread; waiting: {known}")
+        if key in seen:
+            raise InvalidInput(f"interrupt {key!r} is answered twice: send one entry for each")
+        seen.add(key)
+        if (
+            entry.status == "resolved"
+        ):  # an expired one can still be cancelled, or the thread would stay blocked
+            _in_time(waiting[key], now)
+        if called[key] == CREDENTIAL:
+            made.logins.add(key)
+        if key in answered:
+            continue  # the client also sent a tool message, which holds more
+        part = response(key, called[key], entry.payload, cancelled=entry.status == "cancelled")
+        made.replies.append(part)
+        made.resumes = True
+        answer = part.function_response
+        if answer is not None and answer.name not in HIDDEN:
+            body = answer.response
+            made.answers.append(
+                Answer(key, key, answer.name, result_text(body), bool(body and body.get("error")))
+            )
+
+
+def _results(
+    made: Plan,
+    results: Sequence[ToolMessage],
+    waiting: Mapping[str, Interrupt],
+    live: Sequence[Event],
+    now: datetime,
+) -> None:
+    called = names(live) if results else {}
+    long_running = (
+        {it for event in live for it in event.long_running_tool_ids or ()} if results else set[str]()
+    )
+    for message in results:
+        key = message.tool_call_id
+        if key not in called:
+            raise InvalidInput(f"tool result for unknown call {key!r}: send the call's own id")
+        if key not in long_running or called[key] in HIDDEN:
+            raise InvalidInput(f"call {key!r} has its result already: send each only once")
+        if key in waiting:
+            _in_time(waiting[key], now)
+        made.replies.append(tool_part(message, called[key]))
+        made.mark.setdefault("results", {})[key] = message.id
+        made.resumes = True
+
+
+def _by_branch(replies: Sequence[types.Part], live: Sequence[Event]) -> list[list[types.Part]]:
+    """One group of answers for each parallel branch: ADK gives a message to the branch of its first answer."""
+    branches = {
+        part.function_call.id: event.branch
+        for event in (live if len(replies) > 1 else ())
+        for part in parts_of(event)
+        if part.function_call is not None
+    }
+    groups: dict[str | None, list[types.Part]] = {}
+    for part in replies:
+        call_id = None if part.function_response is None else part.function_response.id
+        groups.setdefault(branches.get(call_id), []).append(part)
+    return list(groups.values())
+
+
+def _in_time(interrupt: Interrupt, now: datetime) -> None:
+    if expired(interrupt, now):
+        raise InvalidInput(f"interrupt {interrupt.id!r} has expired: start a new run instead")

@@ -1,0 +1,1 @@
+"""How a run is carried out: its runner, its place among the active runs, and the plugins that it brings."""

@@ -1,0 +1,51 @@
+"""The client's part of a run: tools that the client carries out, and its instructions where they are allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from ag_ui.core import Tool
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+from google.genai import types
+
+
+class ClientSide(BasePlugin):
+    """Adds the client's tools and instructions to the model calls of these agents."""
+
+    def __init__(self, tools: Sequence[Tool], instructions: Sequence[str], agents: Collection[str]) -> None:
+        super().__init__("runcast-client-side")
+        self._tools = [_ClientTool(tool) for tool in tools]
+        self._instructions = list(instructions)
+        self._agents = agents
+
+    async def before_model_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        """ADK calls this before every model call. A tool of the agent keeps its name."""
+        if callback_context.agent_name in self._agents:
+            llm_request.append_tools([it for it in self._tools if it.name not in llm_request.tools_dict])
+            if self._instructions:
+                llm_request.append_instructions(self._instructions)
+        return None
+
+
+class _ClientTool(BaseTool):
+    """A tool that runs in the client: a call here only pauses the agent."""
+
+    def __init__(self, tool: Tool) -> None:
+        super().__init__(name=tool.name, description=tool.description, is_long_running=True)
+        self._parameters = tool.parameters
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return types.FunctionDeclaration(
+            name=self.name, description=self.description, parameters_json_schema=self._parameters
+        )
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        return None

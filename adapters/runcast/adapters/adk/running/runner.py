@@ -1,0 +1,108 @@
+"""ADK runners: the adapter's own, and one for each run that reads the session once.
+
+Does not decide what is run.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.apps import App, ResumabilityConfig
+from google.adk.events.event import Event
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.plugins.plugin_manager import PluginManager
+from google.adk.runners import Runner
+from google.adk.sessions.base_session_service import BaseSessionService
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from google.adk.sessions.session import Session
+from google.adk.workflow import Workflow
+
+Runnable = BaseAgent | Workflow | App | Runner
+
+
+def as_runner(agent: Runnable, app_name: str | None, service: BaseSessionService | None) -> Runner:
+    """A runner for any of ADK's runnable things; a bare agent gets a resumable App."""
+    if isinstance(agent, Runner):
+        if app_name is None and service is None:
+            return agent
+        agent = copy.copy(agent)
+        agent.app_name = app_name or agent.app_name
+        agent.session_service = service or agent.session_service
+        return agent
+    if not isinstance(agent, App):
+        with warnings.catch_warnings():  # the user did not ask for the experimental feature
+            warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]", UserWarning)
+            resumable = ResumabilityConfig(is_resumable=True)
+        agent = App(name=app_name or agent.name, root_agent=agent, resumability_config=resumable)
+    return Runner(app=agent, app_name=app_name, session_service=service or InMemorySessionService())
+
+
+def for_one_run(runner: Runner, service: BaseSessionService, plugins: Sequence[BasePlugin]) -> Runner:
+    """A copy of the runner with a session service and plugins for one run alone."""
+    own = copy.copy(runner)
+    own.session_service = service
+    if plugins:
+        own.plugin_manager = _RunPlugins(runner.plugin_manager, plugins)
+    return own
+
+
+class _RunPlugins(PluginManager):
+    """The user's plugins and those of one run, which need no callback for each streamed event."""
+
+    def __init__(self, users: PluginManager, own: Sequence[BasePlugin]) -> None:
+        super().__init__([*users.plugins, *own])
+        self._users = users
+
+    async def run_on_event_callback(self, **given: Any) -> Event | None:
+        return await self._users.run_on_event_callback(**given) if self._users.plugins else None
+
+
+class ReadOnce(BaseSessionService):
+    """The user's session service, with one session at hand: a run loads its events once."""
+
+    def __init__(self, service: BaseSessionService) -> None:
+        self._service = service
+        self._session: Session | None = None
+
+    def offer(self, session: Session) -> None:
+        """Answer the next read with this session."""
+        self._session = session
+
+    async def get_session(
+        self, *, app_name: str, user_id: str, session_id: str, config: Any = None
+    ) -> Session | None:
+        """The offered session once; the service's own after that."""
+        held, self._session = self._session, None
+        if held is not None and held.id == session_id:
+            return held
+        return await self._service.get_session(
+            app_name=app_name, user_id=user_id, session_id=session_id, config=config
+        )
+
+    async def create_session(self, **given: Any) -> Session:
+        """As the service does."""
+        return await self._service.create_session(**given)
+
+    async def list_sessions(self, **given: Any) -> Any:
+        """As the service does."""
+        return await self._service.list_sessions(**given)
+
+    async def delete_session(self, **given: Any) -> None:
+        """As the service does; this adapter never deletes a session."""
+        await self._service.delete_session(**given)
+
+    async def get_user_state(self, **given: Any) -> dict[str, Any]:
+        """As the service does."""
+        return await self._service.get_user_state(**given)
+
+    async def append_event(self, session: Session, event: Event) -> Event:
+        """As the service does."""
+        return await self._service.append_event(session, event)
+
+    async def flush(self) -> None:
+        """As the service does."""
+        await self._service.flush()

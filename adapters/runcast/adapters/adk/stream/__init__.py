@@ -1,0 +1,1 @@
+"""How a run continues: from ADK's events to AG-UI events."""

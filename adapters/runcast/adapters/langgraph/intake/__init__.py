@@ -1,0 +1,1 @@
+"""What a LangGraph run is asked to do, and what its client shows when it starts."""

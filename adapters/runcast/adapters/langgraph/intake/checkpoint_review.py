@@ -1,0 +1,118 @@
+"""Which checkpoints a run needs to compare the displayed conversation with its graph.
+
+Reads nothing itself: `wanted` lists the checkpoints (none in an ordinary turn), `add` takes them, and `corrections`
+compares. Knows LangGraph's states and stored checkpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ag_ui.core import Message, RunAgentInput
+
+from runcast.adapters.adapter import ResumePoint
+from runcast.adapters.langgraph.intake.callback_parts import messages_in
+from runcast.adapters.langgraph.intake.corrections import (
+    Corrections,
+    corrections,
+    doubtful,
+    replayed_corrections,
+)
+from runcast.adapters.langgraph.intake.messages import to_agui
+from runcast.adapters.langgraph.intake.plan import Ask
+from runcast.adapters.langgraph.options import LangGraphOptions
+from runcast.adapters.langgraph.stream.parts import messages_of, source_of
+from runcast.adapters.langgraph.stream.positions import Level, level_of, stops
+
+
+class Review:
+    """The review of one run: `wanted` once, `add` for each, then `corrections`."""
+
+    def __init__(
+        self,
+        input: RunAgentInput,
+        resume: ResumePoint | None,
+        replayed: ResumePoint | None,
+        state: Any,
+        options: LangGraphOptions,
+    ) -> None:
+        history = None if resume is None else resume.history
+        self._shown = list(input.messages if history is None else history)
+        self._replayed = replayed if history is not None else None
+        self._input = input
+        key = options.messages_key
+        held = None if state is None else messages_of(state.values, key)
+        self._whole = held is not None and bool(getattr(state, "metadata", None)) and self._is_whole(held)
+        self._held = held or []
+        self._stored: list[Any] | None = None  # without what tasks of an unfinished step gave
+        self._key = key
+        self._given_some = any(
+            task.result is not None for task in getattr(state, "tasks", ()) if hasattr(task, "result")
+        )
+        self._levels: dict[str, Level] = {}
+        self._given: list[Any] = []
+        if self._whole and state is not None:
+            self._levels[""] = level_of(state.metadata, ())
+        aliases = {} if resume is None else dict(resume.framework.get("aliases") or {})
+        self._public_ids: dict[str, str] = {raw: public for public, raw in aliases.items()}
+
+    def _is_whole(self, held: Sequence[Any]) -> bool:
+        """Whether the client sent its whole history and not only new messages."""
+        first = next(
+            (each.id for each in held if each.type == "human" and not source_of(each.additional_kwargs)), None
+        )
+        return first is None or any(message.id == first for message in self._shown)
+
+    def wanted(self, ask: Ask) -> list[str]:
+        """The namespaces of graphs whose checkpoints show which tasks of an unfinished step are done.
+
+        A run that starts over drops the step, whatever is done of it: it needs the root's checkpoint alone.
+        """
+        if not self._whole or ask == "fork":
+            return []
+        places = doubtful(self._shown, self._ids(), self._levels[""]).values()
+        wanted = [graph for place in places for graph, _, _ in stops(place)]
+        wanted = wanted if ask in ("continue", "resume") else []
+        return list(dict.fromkeys(["", *wanted] if self._given_some else wanted))
+
+    def add(self, namespace: str, found: Any) -> None:
+        """A stored checkpoint, or None."""
+        if found is None:
+            return
+        writes = found.pending_writes or ()
+        self._levels[namespace] = level_of(found.metadata, writes)
+        if not namespace:
+            self._given = [message for _, _, value in writes for message in messages_in(value)]
+            self._stored = messages_of(found.checkpoint["channel_values"], self._key)
+
+    def corrections(self, ask: Ask, given: Sequence[Message] = ()) -> Corrections:
+        """What the run corrects; the messages that the graph is `given` now count as held by it."""
+        if self._replayed is not None:
+            return replayed_corrections(self._shown, self._replayed.messages)
+        if not self._whole or ask == "fork":
+            return Corrections(None if self._held else self._input.messages)
+        stored = self._held if self._stored is None else self._stored
+        returned = self._given
+        if ask == "start":
+            self._held, returned = stored, []
+            self._levels[""].done.clear()
+        last = max((at for at, each in enumerate(stored) if each.type == "human"), default=0)
+        held = self._ids().union(message.id for message in given)
+        return corrections(
+            self._shown, held, self._public(stored[last:]), self._public(returned), self._levels
+        )
+
+    def _ids(self) -> set[str]:
+        return {self._name(message.id) for message in self._held}
+
+    def _public(self, messages: Sequence[Any]) -> dict[str, Message]:
+        """Under the ids the client knows."""
+        found: dict[str, Message] = {}
+        for message in to_agui(messages):
+            message.id = self._name(message.id)
+            found[message.id] = message
+        return found
+
+    def _name(self, raw: str | None) -> str:
+        return self._public_ids.get(raw or "", raw or "")

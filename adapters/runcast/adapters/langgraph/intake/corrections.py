@@ -1,0 +1,98 @@
+"""Decides which displayed messages the graph's state confirms, will produce again, or lacks.
+
+Decides by the graph's own record: the messages in its state, and which tasks are done (`positions`). A message without a
+place stays: it may be the application's own. A message that the client shows in part, or not at all, is replaced by the
+graph's. Reads nothing: state and levels are arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ag_ui.core import Message
+
+from runcast.adapters.langgraph.stream.positions import Level, is_done, stops
+from runcast.slim.folding.retraction import is_partial
+from runcast.slim.folding.run_metadata import PLACE_KEY
+
+
+@dataclass(frozen=True, slots=True)
+class Corrections:
+    """What is shown, what of it is taken back, and what replaces it."""
+
+    shown: Sequence[Message] | None = None  # None: unknown
+    gone: Sequence[str] = ()
+    instead: Sequence[Message] = field(default_factory=list[Message])
+
+
+def place_of(message: Message) -> str | None:
+    """The place that emitted this message, by its metadata."""
+    calls: Sequence[Any] = getattr(message, "tool_calls", None) or ()
+    for noted in (message, *calls):
+        place = (noted.metadata or {}).get(PLACE_KEY)
+        if isinstance(place, str):
+            return place
+    return None
+
+
+def doubtful(shown: Sequence[Message], held: Collection[str], root: Level) -> dict[str, str]:
+    """The shown messages that the state does not hold and whose task is not known to be done, with their places."""
+    placed = {message.id: place_of(message) for message in shown if message.id not in held}
+    return {
+        key: place
+        for key, place in placed.items()
+        if place is not None and not is_done(stops(place)[:1], {"": root})
+    }
+
+
+def corrections(
+    shown: Sequence[Message],
+    held: Collection[str],
+    turn: Mapping[str, Message],
+    given: Mapping[str, Message],
+    levels: Mapping[str, Level],
+) -> Corrections:
+    """Compare what is shown with the graph.
+
+    `held` are the ids of the messages in the state, `turn` the messages of its latest turn, and `given` those that
+    finished tasks of an unfinished step returned.
+    """
+    known = {message.id for message in shown}
+    gone = [
+        key
+        for key, place in doubtful(shown, held, levels[""]).items()
+        if key not in given and not is_done(stops(place), levels)
+    ]
+    truth = {**given, **turn}
+    halves = [truth[each.id] for each in shown if each.id in truth and is_partial(each, truth[each.id])]
+    return Corrections(shown, gone, [*halves, *_unseen(shown, list(turn.values()), known)])
+
+
+def _unseen(shown: Sequence[Message], turn: Sequence[Message], known: set[str]) -> list[Message]:
+    """The agent's messages of the latest turn that the client does not show: the log failed before."""
+    if not turn or turn[0].role != "user" or turn[0].id not in known:
+        return []
+    displayed = {_content(message) for message in shown}
+    return [
+        message
+        for message in turn[1:]
+        if message.id not in known
+        and message.role in ("assistant", "tool")
+        and _content(message) not in displayed
+    ]
+
+
+def _content(message: Message) -> Any:
+    calls: Sequence[Any] = getattr(message, "tool_calls", None) or ()
+    return message.role, str(message.content or ""), tuple(call.id for call in calls)
+
+
+def replayed_corrections(history: Sequence[Message], messages: Sequence[Message]) -> Corrections:
+    """For a graph without a checkpoint of the thread: displayed messages that are not replayed to it are taken back."""
+    replayed = {message.id: message for message in messages}
+    shown = [message for message in history if message.role in ("assistant", "tool")]
+    gone = [message.id for message in shown if message.id not in replayed]
+    instead = [replayed[each.id] for each in shown if replayed.get(each.id, each) != each]
+    return Corrections(history, gone, instead)

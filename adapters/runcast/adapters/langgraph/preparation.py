@@ -1,0 +1,266 @@
+"""What a run does before its graph starts: read the thread, decide what to ask, build the graph's input and config.
+
+Written once for synchronous and asynchronous graphs: it yields each `Read` and is sent what was found. Knows LangGraph's
+API; starts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ag_ui.core import Interrupt, RunAgentInput
+from langchain_core.callbacks import BaseCallbackManager
+from langgraph.pregel import Pregel
+from langgraph.types import Command
+
+from runcast.adapters.adapter import ResumePoint
+from runcast.adapters.errors import InvalidInput
+from runcast.adapters.langgraph.intake.checkpoint_review import Review
+from runcast.adapters.langgraph.intake.messages import to_langchain
+from runcast.adapters.langgraph.intake.plan import (
+    Plan,
+    Thread,
+    known_ids,
+    of_client,
+    of_graph,
+    plan,
+    recalled,
+    resumed_from,
+)
+from runcast.adapters.langgraph.intake.run_context import client_configurable, run_context
+from runcast.adapters.langgraph.interrupts import BREAKPOINT, to_interrupt
+from runcast.adapters.langgraph.options import ClientFields, LangGraphOptions
+from runcast.adapters.langgraph.probe import Probe
+from runcast.adapters.langgraph.stream.graph_state import as_state
+from runcast.adapters.langgraph.stream.parts import messages_of
+from runcast.slim.values.type_guards import as_mapping
+
+TURN = "runcast_turn"  # in a checkpoint's metadata: the user message its run began with
+RUN = "runcast_run_id"
+PARENT = "runcast_parent_run_id"
+CLIENT = "ag_ui"  # in `config["configurable"]`: what the client sent beside messages
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A read of the graph or its checkpointer. `first`: of many results the first alone."""
+
+    source: Any
+    method: str
+    config: Mapping[str, Any]
+    filter: Mapping[str, Any] | None = None
+    first: bool = False
+
+    def _call(self, prefix: str) -> Any:
+        given = {"filter": self.filter, "limit": 1} if self.first else {}
+        return getattr(self.source, prefix + self.method)(self.config, **given)
+
+    def wait(self) -> Any:
+        """What is found, on this thread."""
+        found = self._call("")
+        return next(iter(found), None) if self.first else found
+
+    async def result(self) -> Any:
+        """What is found."""
+        found = self._call("a")
+        if not self.first:
+            return await found
+        async for each in found:
+            return each
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that may start. `echo` is the input that RUN_STARTED carries."""
+
+    echo: RunAgentInput
+    client: ClientFields
+    input: Any
+    configurable: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    context: Any
+
+
+class Preparation:
+    """Prepares the runs of one graph."""
+
+    def __init__(
+        self, graph: Any, config: Mapping[str, Any], options: LangGraphOptions, context: Any = None
+    ) -> None:
+        self.local = isinstance(graph, Pregel)  # else a RemoteGraph: no run control, its own checkpointer
+        self.stores = not self.local or graph.checkpointer not in (None, False, True)
+        self._graph = graph
+        self._config = config
+        self._options = options
+        self._context = context
+        self._context_schema: Any = getattr(graph, "context_schema", None)
+
+    def steps(self, input: RunAgentInput, resume: ResumePoint | None) -> Generator[Read, Any, Prepared]:
+        """Read what the run needs to know, then decide. Raises `InvalidInput` for what makes no sense."""
+        graph, where = self._graph, self._where(input)
+        thread, state = self._snapshot(resume), None
+        if self.stores and (thread is None or (thread.unfinished and self.local)):
+            state = yield Read(graph, "get_state", where)
+            thread = self._found(state, thread)
+        elif (
+            thread is not None and self.local and (yield Read(graph.checkpointer, "get_tuple", where)) is None
+        ):
+            thread = None  # pruned, or the checkpointer is new: the bare tuple costs less than a state
+        replayed = resume if thread is None else None
+        asked = plan(recalled(input, replayed), thread, self._options, now=datetime.now(UTC))
+        fork = None
+        if asked.before is not None:
+            turn = {"source": "input", TURN: asked.before}
+            fork = yield Read(graph.checkpointer, "list", where, filter=turn, first=True)
+            if fork is None:
+                raise InvalidInput(
+                    f"no checkpoint was recorded before message {asked.before!r}: it cannot be answered again or edited"
+                )
+        review = Review(input, resume, replayed, state, self._options)
+        for namespace in review.wanted(asked.ask) if self.local else ():
+            found = yield Read(graph.checkpointer, "get_tuple", self._where(input, namespace))
+            review.add(namespace, found)
+        return self._prepared(input, thread, asked, fork, replayed, review)
+
+    def _prepared(
+        self,
+        input: RunAgentInput,
+        thread: Thread | None,
+        asked: Plan,
+        fork: Any,
+        replayed: ResumePoint | None,
+        review: Review,
+    ) -> Prepared:
+        corrections = review.corrections(asked.ask, asked.messages)
+        aliases: Mapping[str, str] = thread.aliases if thread is not None else {}
+        echo, shown = input.model_copy(update={"messages": list(asked.messages)}), input.messages
+        resumed = resumed_from(asked, thread)
+        if replayed is not None:  # its messages are history: they go to the graph, and are not emitted again
+            echo, shown, resumed = input, list(asked.messages), "snapshot"
+        known = known_ids(shown, thread, asked) | {message.id for message in corrections.instead}
+        client = ClientFields(
+            known=known - set(corrections.gone),
+            aliases=aliases,
+            resumed_from=resumed,
+            shown=corrections.shown,
+            gone=corrections.gone,
+            instead=corrections.instead,
+        )
+        return Prepared(
+            echo,
+            client,
+            self._graph_input(input, asked, aliases, replayed),
+            self._configurable(input, fork),
+            self._metadata(input, asked),
+            run_context(self._context_schema, self._context, input if self._options.client_config else None),
+        )
+
+    # ------------------------------------------------------------- the thread
+
+    def _where(self, input: RunAgentInput, namespace: str = "") -> dict[str, Any]:
+        configurable = {**self._config.get("configurable", {}), "thread_id": input.thread_id}
+        if namespace:
+            configurable["checkpoint_ns"] = namespace
+        return {"configurable": configurable}
+
+    def _found(self, state: Any, thread: Thread | None) -> Thread | None:
+        """The thread by the checkpointer or the snapshot; None for a snapshot whose checkpoint is gone."""
+        if thread is None:
+            return self._thread(state)
+        return None if _checkpoint_of(state) is None else thread
+
+    def _snapshot(self, resume: ResumePoint | None) -> Thread | None:
+        """The thread by a snapshot: no state is read then."""
+        if resume is None or not self.stores:
+            return None
+        checkpoint_id = resume.framework.get("checkpoint_id")
+        return Thread(
+            of_client(resume.messages),
+            resume.interrupts,
+            unfinished=bool(resume.framework.get("unfinished", checkpoint_id is not None)),
+            checkpoint_id=checkpoint_id,
+            aliases=as_mapping(resume.framework.get("aliases")),
+            pointed=True,
+        )
+
+    def _thread(self, state: Any) -> Thread:
+        """The thread by the checkpointer."""
+        messages = messages_of(state.values, self._options.messages_key) or []
+        checkpoint_id = _checkpoint_of(state)
+        interrupts = [to_interrupt(each) for each in state.interrupts]
+        if state.next and not interrupts:
+            interrupts = [Interrupt(id=f"{BREAKPOINT}{checkpoint_id}", reason="breakpoint")]
+        return Thread(of_graph(messages), interrupts, bool(state.next), checkpoint_id)
+
+    # ------------------------------------------------------- input and config
+
+    def _graph_input(
+        self, input: RunAgentInput, asked: Plan, aliases: Mapping[str, str], replayed: ResumePoint | None
+    ) -> Any:
+        if asked.ask == "continue":
+            return None
+        values: dict[str, Any] = {}
+        if replayed is not None and self.local:
+            values = _allowed(replayed.state, self._graph.channels)
+        if asked.messages or asked.ask == "start":
+            messages = to_langchain(asked.messages)
+            for message in messages:
+                message.id = aliases.get(str(message.id), message.id)
+            values[self._options.messages_key] = messages
+        values |= _allowed(input.state, self._options.input_state_keys)
+        values |= _allowed(input.forwarded_props, self._options.forwarded_keys)
+        if asked.ask != "resume":
+            return values
+        if asked.answers is None:  # a breakpoint: only continue
+            return Command(update=values) if values else None
+        return Command(resume=dict(asked.answers), update=values or None)
+
+    def _configurable(self, input: RunAgentInput, fork: Any) -> dict[str, Any]:
+        client = client_configurable(input) if self._options.client_config else {}
+        configurable: dict[str, Any] = {**self._where(input)["configurable"], **client}
+        configurable[CLIENT] = {
+            "tools": [tool.model_dump(by_alias=True) for tool in input.tools or ()],
+            "context": [each.model_dump(by_alias=True) for each in input.context or ()],
+            "forwarded_props": input.forwarded_props,
+        }
+        if fork is not None:
+            base = fork.parent_config or fork.config
+            configurable["checkpoint_id"] = base["configurable"]["checkpoint_id"]
+        return configurable
+
+    def _metadata(self, input: RunAgentInput, asked: Plan) -> dict[str, Any]:
+        turn = next((message.id for message in asked.messages if message.role == "user"), None)
+        noted = {RUN: input.run_id, PARENT: input.parent_run_id, TURN: turn}
+        kept = {key: value for key, value in noted.items() if value is not None}
+        return {**self._config.get("metadata", {}), **kept}
+
+    def config(self, prepared: Prepared, probe: Probe) -> dict[str, Any]:
+        """The config to run the graph with; `probe` goes with it."""
+        return {
+            **self._config,
+            "configurable": dict(prepared.configurable),
+            "metadata": dict(prepared.metadata),
+            "callbacks": _with_probe(self._config.get("callbacks"), probe),
+        }
+
+
+def _checkpoint_of(state: Any) -> Any:
+    """The id of the checkpoint a state was read from; None where there is none."""
+    return as_mapping(as_mapping(state.config).get("configurable")).get("checkpoint_id")
+
+
+def _with_probe(callbacks: Any, probe: Probe) -> Any:
+    if isinstance(callbacks, BaseCallbackManager):
+        manager = callbacks.copy()
+        manager.add_handler(probe, inherit=True)
+        return manager
+    return [*(callbacks or ()), probe]
+
+
+def _allowed(values: Any, keys: Collection[str]) -> dict[str, Any]:
+    held = as_state(values) or {}
+    return {key: held[key] for key in keys if key in held}

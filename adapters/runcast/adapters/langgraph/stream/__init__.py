@@ -1,0 +1,1 @@
+"""The parts of a running LangGraph stream as AG-UI events."""

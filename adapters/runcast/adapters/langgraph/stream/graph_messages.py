@@ -1,0 +1,224 @@
+"""The conversations in the states of a run's graphs, compared with what streaming has shown.
+
+A state hands its messages over by reference, so a kept message is the same object. A message that only a state holds is
+emitted after the step (`ModelOutput.catch_up`). A message that is removed, or rewritten under its id, needs a
+MESSAGES_SNAPSHOT; an appended one does not. Inner graphs' states are not shown, but their messages are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_
+from typing import Any
+
+from ag_ui.core import Event, Message, MessagesSnapshotEvent
+
+from runcast.adapters.langgraph.plain_values import listed
+from runcast.adapters.langgraph.stream.graph_state import as_state
+from runcast.adapters.langgraph.stream.model_output import ModelOutput, same_answer
+from runcast.adapters.langgraph.stream.open_message import Emission
+from runcast.adapters.langgraph.stream.parts import SEPARATOR, Namespace, Namespaces, messages_of, named_in
+from runcast.adapters.langgraph.stream.subagents import Scope
+
+ToMessages = Callable[[Sequence[Any]], list[Message]]
+
+
+class GraphMessages:
+    """One graph's conversation, step by step."""
+
+    def __init__(self) -> None:
+        self.messages: list[Any] | None = None  # None until the graph shows one
+        self.news: list[Any] = []  # what the latest values hold and the ones before did not
+        self._base: list[Any] | None = None  # what was there before any values
+        self._streamed: dict[str, Any] = {}  # id -> a model's final message, until the state holds it
+
+    def streamed(self, message: Any) -> None:
+        """A model's final message, as it was streamed."""
+        self._streamed[message.id] = message
+
+    def begins(self, messages: list[Any] | None) -> None:
+        """What was there at the start, for a graph that shows its conversation only after a step."""
+        if self.messages is None and self._base is None and messages is not None:
+            self._base = list(messages)
+
+    def values(self, messages: list[Any]) -> bool:
+        """The conversation after a step; True if the client cannot know it from what was streamed.
+
+        The first one is history, unless it is known with what the graph began.
+        """
+        before, self.messages = self.messages, list(messages)
+        if before is None:
+            self.news = [] if self._base is None else _news(self._base, messages)
+            return False
+        kept = len(messages) >= len(before) and all(map(is_, before, messages))
+        grown = kept or _same_again(before, messages)
+        self.news = messages[len(before) :] if grown else _news(before, messages)
+        new = self.news if kept else [message for message in messages if message.id in self._streamed]
+        rewritten = any(self._rewritten(message) for message in new)
+        return rewritten or not grown
+
+    def _rewritten(self, message: Any) -> bool:
+        streamed = self._streamed.pop(message.id, None)
+        return streamed is not None and message.type == "ai" and not same_answer(streamed, message)
+
+    def open_calls(self) -> list[Mapping[str, Any]]:
+        """Tool calls since the last human message that have no answer, in order."""
+        return open_calls(self.messages or ())
+
+
+class Conversations:
+    """The conversations of the root graph and of the graphs inside it."""
+
+    def __init__(
+        self,
+        emission: Emission,
+        output: ModelOutput,
+        to_messages: ToMessages | None,
+        namespaces: Namespaces,
+    ) -> None:
+        self.root = GraphMessages()
+        self._namespaces = namespaces
+        self._emission = emission
+        self._output = output
+        self._to_messages = to_messages
+        self._key = emission.options.messages_key
+        self._latest: list[Any] = []  # the root's messages, those that are held included
+        self.appended: list[str] = []  # public ids of several messages that the last root step appended
+        self._inner: dict[Namespace, GraphMessages] = {}
+        self._named: set[str] = (
+            set()
+        )  # ids that nodes gave to messages written as dicts, since the last values
+
+    def begins(self, ns: Namespace, task_input: Any) -> None:
+        """A task of this graph starts, with the state it is given."""
+        graph = self._inner.setdefault(ns, GraphMessages()) if ns else self.root
+        graph.begins(messages_of(task_input, self._key))
+
+    def task_over(self, task_id: str) -> None:
+        """The graphs that this task ran are over."""
+        for ns in [ns for ns in self._inner if task_id in self._namespaces.tasks(ns)]:
+            del self._inner[ns]
+
+    def written(self, update: Any, *, cached: bool) -> list[Event]:
+        """A node's update of the root state; a `cached` one was written before the run was interrupted."""
+        written = (as_state(update) or {}).get(self._key)
+        self._named |= named_in(written)
+        if not cached:
+            return []
+        return [
+            event
+            for message in listed(written) or [written]
+            if hasattr(message, "type") and message.type != "remove"
+            for event in self._output.whole(message, {}, None)
+        ]
+
+    def root_values(self, data: Any, *, waiting: bool) -> list[Event]:
+        """The root state after a step. If it is `waiting` for answers, the step is shown again when it goes on."""
+        messages = messages_of(data, self._key)
+        if messages is not None:
+            self._latest = messages
+            held = self._output.held
+            events = self._stepped(
+                [each for each in messages if each.id not in held] if held else messages, waiting
+            )
+        else:
+            self.root.begins([] if (as_state(data) or {}).get(self._key) is None else None)
+            events = [] if waiting else self._emission.results.commit()
+        if not waiting:
+            self._named.clear()
+        return events
+
+    def release(self) -> list[Event]:
+        """The graph has rewritten what it rewrites: messages that were held are emitted as the state has them."""
+        if not self._output.held:
+            return []
+        self._output.held.clear()
+        return self._stepped(self._latest, waiting=False)
+
+    def inner_values(self, data: Any, ns: Namespace, scope: Scope) -> list[Event]:
+        """A graph inside the root made a step."""
+        messages = messages_of(data, self._key)
+        if messages is None:
+            return []
+        graph = self._inner.setdefault(ns, GraphMessages())
+        graph.values(messages)
+        if scope.hidden:
+            for message in graph.news:
+                self._output.hide(message.id)
+            return []
+        return self._output.catch_up(graph.news, SEPARATOR.join(self._namespaces.full(ns)), scope.owner)
+
+    def _stepped(self, messages: list[Any], waiting: bool) -> list[Event]:
+        first = self.root.messages is None
+        rewritten = self.root.values(messages)
+        if first:
+            self._emission.results.seed(str(call["id"]) for call in self.root.open_calls())
+        events = self._caught_up(self.root.news, waiting)
+        self.appended = self._appended(self.root.news)
+        if first:
+            return events
+        events += [] if waiting else self._emission.results.commit()
+        rewritten, self._emission.results.restate = rewritten or self._emission.results.restate, False
+        if rewritten and self._to_messages is not None and self._emission.options.snapshot_on_rewrite:
+            shown = [message for message in messages if self._output.is_shown(message)]
+            events.append(self._snapshot(self._to_messages(shown)))
+        return events
+
+    def _caught_up(self, news: list[Any], waiting: bool) -> list[Event]:
+        """Of a step that asks, only messages whose ids nodes gave: the others get new ids later."""
+        if waiting:
+            return self._output.catch_up([each for each in news if each.id in self._named], "", None)
+        return self._output.catch_up(news, "", None, commit=True)
+
+    def _appended(self, news: list[Any]) -> list[str]:
+        ids = [self._output.public_id(each.id) for each in news if each.id and self._output.is_shown(each)]
+        return ids if len(ids) > 1 else []
+
+    def _snapshot(self, messages: list[Message]) -> Event:
+        for message in messages:
+            message.id = self._output.public_id(message.id)
+        return MessagesSnapshotEvent(messages=messages, **self._emission.tags(None))
+
+
+def open_calls(messages: Sequence[Any]) -> list[Mapping[str, Any]]:
+    """Tool calls since the last human message that have no answer, in order. Costs what that turn is long."""
+    done: set[str] = set()
+    found: list[Mapping[str, Any]] = []
+    for message in reversed(messages):
+        if message.type == "human":
+            break
+        if message.type == "tool":
+            done.add(message.tool_call_id)
+        calls = getattr(message, "tool_calls", None) or ()
+        found[:0] = [call for call in calls if call["id"] not in done]
+    return found
+
+
+def _news(before: list[Any], after: list[Any]) -> list[Any]:
+    """The messages that were not there before, neither as this object nor under this id."""
+    objects, ids = set(map(id, before)), {message.id for message in before}
+    return [
+        message
+        for message in after
+        if id(message) not in objects and (message.id is None or message.id not in ids)
+    ]
+
+
+def _same_again(before: list[Any], after: list[Any]) -> bool:
+    """Whether the old messages are still there in their order and unchanged, though as other objects."""
+    if len(after) < len(before):
+        return False
+    return all(
+        old is new
+        or (
+            old.id == new.id
+            and old.type == new.type
+            and old.content == new.content
+            and _calls(old) == _calls(new)
+        )
+        for old, new in zip(before, after, strict=False)
+    )
+
+
+def _calls(message: Any) -> Any:
+    return getattr(message, "tool_calls", None)

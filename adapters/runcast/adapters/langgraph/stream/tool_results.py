@@ -1,0 +1,101 @@
+"""The results of tool calls, in the order of the calls.
+
+A client shows results in the order in which they arrive, and a model needs them in the order of the calls. So a result
+waits for those of earlier calls of its message. What still waits is emitted when the step is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from ag_ui.core import Event
+
+from runcast.adapters.langgraph.stream.message_content import to_parts
+from runcast.adapters.open_blocks import Meta, OpenBlocks
+from runcast.slim.folding.run_metadata import run_metadata
+
+
+class Results:
+    """Calls without a result, message by message, and the results that wait."""
+
+    def __init__(self, blocks: OpenBlocks, *, answered: Collection[str] = ()) -> None:
+        self._blocks = blocks
+        self._siblings: dict[str, list[str]] = {}  # call -> all unanswered calls of its message, in order
+        self._answered = set(answered)  # result message ids the client holds already
+        self._repeated: set[str] = set()  # calls with an id that an earlier message's call has
+        self.restate = False  # something of them is not shown yet
+        # call -> its result, owner and place, waiting for earlier calls
+        self._held: dict[str, tuple[Any, str | None, Meta | None]] = {}
+
+    def announced(self, calls: list[str], call_id: str) -> None:
+        """A call started; `calls` is the growing list of its message's calls."""
+        calls.append(call_id)
+        self._siblings[call_id] = calls
+
+    def repeated(self, call_id: str) -> None:
+        """An earlier message has a call of this id. Events would change that one: only a snapshot can show both."""
+        self._repeated.add(call_id)
+        self.restate = True
+
+    def seed(self, calls: Iterable[str]) -> None:
+        """Calls of earlier runs that have no result, in order."""
+        waiting = list(calls)
+        self._siblings.update(dict.fromkeys(waiting, waiting))
+
+    def knows(self, call_id: str) -> bool:
+        """Whether a model made this call and it has no result."""
+        return call_id in self._siblings
+
+    def open(self) -> list[str]:
+        """The calls without a result, in order."""
+        return [call for call in self._siblings if call not in self._held]
+
+    def forget(self, gone: Collection[str], calls: Collection[str]) -> None:
+        """These results and calls were taken back, and may come again."""
+        self._answered.difference_update(gone)
+        for call_id in calls:
+            self._siblings.pop(call_id, [call_id]).remove(call_id)
+            self._held.pop(call_id, None)
+
+    def add(self, message: Any, owner: str | None, place: Meta | None = None) -> list[Event]:
+        """A committed ToolMessage; `place` is the metadata of the place that returned it."""
+        if message.id in self._answered:
+            return []
+        self._answered.add(message.id)
+        call_id = str(getattr(message, "tool_call_id", None) or message.name or message.id)
+        if call_id in self._repeated:
+            self.restate = True
+            return []
+        siblings = self._siblings.get(call_id)
+        if siblings is None:
+            return self._send(call_id, message, owner, place)
+        self._held[call_id] = (message, owner, place)
+        return self._send_ready(siblings)
+
+    def _send_ready(self, siblings: list[str]) -> list[Event]:
+        events: list[Event] = []
+        while siblings and siblings[0] in self._held:
+            call_id = siblings.pop(0)
+            events += self._send(call_id, *self._held.pop(call_id))
+        return events
+
+    def commit(self) -> list[Event]:
+        """The step is committed: results that wait are emitted in order, whether or not earlier calls have theirs."""
+        events: list[Event] = []
+        for call_id in [call for call in self._siblings if call in self._held]:
+            self._siblings[call_id].remove(call_id)
+            events += self._send(call_id, *self._held.pop(call_id))
+        return events
+
+    def _send(self, call_id: str, message: Any, owner: str | None, place: Meta | None) -> list[Event]:
+        self._siblings.pop(call_id, None)
+        failed = getattr(message, "status", None) == "error"
+        facts = run_metadata(tool_name=message.name or None, error=failed or None)
+        return self._blocks.result(
+            message.id,
+            call_id,
+            to_parts(message.content),
+            owner=owner,
+            metadata={**(facts or {}), **(place or {})} or None,
+        )

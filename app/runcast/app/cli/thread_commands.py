@@ -1,0 +1,308 @@
+"""Commands for stored threads: list, show, read, export, import, compact, prune.
+
+Knows the log; does not serve.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.table import Table
+except ImportError as error:
+    raise ImportError("for the command line, install runcast[cli]") from error
+
+from runcast.app.cli.common import compactly, finish, guarded, known, line, opened, thread_ids, working
+from runcast.app.errors import BadRequest
+from runcast.app.host.thread_reader import Threads
+from runcast.app.http.routes import run_row
+from runcast.slim import Entry, RunLog, SlimSerializer, encode, export_evidence, fold
+
+Url = Annotated[str | None, typer.Option(help="The log's store; by default RUNCAST_URL.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Thread = Annotated[str, typer.Argument(help="The thread's id.", autocompletion=thread_ids)]
+Limit = Annotated[int, typer.Option(help="The most to list.", min=1)]
+Speed = Annotated[float, typer.Option(help="2 is twice as fast, 0 does not wait.", min=0)]
+After = Annotated[int, typer.Option(help="Begin after this seq.", min=0)]
+UntilEnd = Annotated[bool, typer.Option("--until-end", help="Stop when a run has ended.")]
+PAGE = 500  # entries read at once
+LAST = 5  # messages that `show` prints
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+screen = Console(highlight=False)
+
+
+@guarded
+def ls(url: Url = None, limit: Limit = 100, json: Json = False) -> None:
+    """List threads."""
+
+    async def work() -> None:
+        async with opened(url) as log:
+            found = await log.threads(limit=limit)
+        rows = [
+            {"thread_id": each.thread_id, "events": each.last_seq, "active": each.owner is not None, "updated_at": each.updated_at}
+            for each in found
+        ]  # fmt: skip
+        if json:
+            finish(rows)
+            return
+        table = Table("thread", "events", "active")
+        for row in rows:
+            table.add_row(str(row["thread_id"]), str(row["events"]), "yes" if row["active"] else "")
+        screen.print(table)
+
+    asyncio.run(work())
+
+
+@guarded
+def show(thread: Thread, url: Url = None, json: Json = False) -> None:
+    """A thread's runs, its size and its last messages."""
+
+    async def work() -> None:
+        async with opened(url) as log:
+            await known(log, thread)
+            threads = Threads(log, SlimSerializer())
+            shown: dict[str, Any] = {
+                "thread_id": thread,
+                "runs": [run_row(each) for each in await log.runs(thread)],
+                "size": await threads.size(thread),
+                "snapshot": await threads.snapshot(thread),
+            }
+        if json:
+            finish(shown)
+            return
+        table = Table("run", "continues", "attempt", "status", "events")
+        for row in shown["runs"]:
+            events = f"{row['first_seq']}–{row['last_seq']}"  # noqa: RUF001
+            table.add_row(row["run_id"], row["parent"] or "", str(row["attempt"]), row["status"], events)
+        screen.print(table)
+        screen.print("   ".join(f"{name} {value}" for name, value in shown["size"].items()))
+        messages = shown["snapshot"]["messages"]
+        if len(messages) > LAST:
+            screen.print(f"… {len(messages) - LAST} earlier messages: `runcast export --markdown` has all")
+        for message in messages[-LAST:]:
+            screen.print(f"{message['role']}: {str(message['content'])[:300]}", markup=False)
+
+    asyncio.run(work())
+
+
+@guarded
+def replay(thread: Thread, url: Url = None, speed: Speed = 1.0, json: Json = False) -> None:
+    """Print a thread's events again, at the speed they happened; a speed of 0 does not wait."""
+
+    async def work() -> None:
+        async with opened(url) as log:
+            await known(log, thread)
+            before: int | None = None
+            async for entry in _entries(log, thread):
+                if before is not None and speed > 0:
+                    await asyncio.sleep(min(max(entry.at - before, 0) / 1000 / speed, 60))
+                before = entry.at
+                _print(entry.seq, entry.event, json)
+
+    asyncio.run(work())
+
+
+async def _entries(log: RunLog, thread: str) -> AsyncIterator[Entry]:
+    """A thread's entries, a page at a time, so that a long thread is printed from its start at once."""
+    after = 0
+    while page := await log.entries(thread, after, PAGE):
+        for entry in page:
+            yield entry
+        after = page[-1].seq
+
+
+@guarded
+def tail(
+    thread: Thread, url: Url = None, after: After = 0, until_end: UntilEnd = False, json: Json = False
+) -> None:
+    """Print a thread's events as they come, from any process."""
+
+    async def work() -> None:
+        async with opened(url) as log, aclosing(log.attach(thread, after)) as entries:
+            async for entry in entries:
+                _print(entry.seq, entry.event, json)
+                if until_end and entry.event.type in ("RUN_FINISHED", "RUN_ERROR"):
+                    return
+
+    asyncio.run(work())
+
+
+def _print(seq: int, event: Any, as_json: bool) -> None:
+    if as_json:
+        line(b'{"seq":%d,"event":%s}' % (seq, encode(event)))
+        return
+    words = ("delta", "step_name", "tool_call_name", "content", "message", "name")
+    text = next((str(getattr(event, word)) for word in words if getattr(event, word, None)), "")
+    screen.print(f"{seq:>6}  {getattr(event.type, 'value', event.type)!s:<26} {text[:160]!r}", markup=False)
+
+
+@guarded
+def export(
+    thread: Thread,
+    url: Url = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; .gz compresses.")] = None,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="Write an evidence artifact of one run.")
+    ] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Write the conversation as text.")] = False,
+    jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="Write everything, for `import` (the default).")
+    ] = False,
+    run: Annotated[str | None, typer.Option(help="The run for --evidence; by default the newest.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON what was written to --output.")] = False,
+) -> None:
+    """Write a thread to a file: as JSON Lines, as evidence, or as text."""
+    if evidence + markdown + jsonl > 1:
+        raise BadRequest("choose one of --evidence, --jsonl and --markdown")
+    if json and output is None:
+        raise BadRequest("--json describes the file that was written: give --output")
+
+    async def work() -> None:
+        async with opened(url) as log:
+            await known(log, thread)
+            if evidence:
+                name = run or (await log.runs(thread))[-1].run_id
+                artifact = export_evidence(await log.entries(thread), run_id=name, projection="fold")
+                _write(output, compactly(artifact) + b"\n")
+            elif markdown:
+                _write(output, (await _markdown(log, thread)).encode())
+            elif output is not None:
+                with working(f"writing {output.name}"):
+                    await log.archive.export_file(thread, output)
+            else:
+                async for each in log.archive.export_lines(thread):
+                    line(each)
+
+    asyncio.run(work())
+    if output is not None and json:
+        finish({"thread_id": thread, "file": str(output), "bytes": output.stat().st_size})
+
+
+async def _markdown(log: RunLog, thread: str) -> str:
+    parts = [f"# {thread}\n"]
+    for message in fold(await log.restore(thread)).messages:
+        if message.role == "activity":
+            continue
+        calls = [
+            f"`{call.function.name}({call.function.arguments})`"
+            for call in getattr(message, "tool_calls", None) or ()
+        ]
+        text = "" if message.content is None else str(message.content)
+        parts.append(f"**{message.role}**\n\n" + "\n\n".join(filter(None, [text, *calls])) + "\n")
+    return "\n".join(parts)
+
+
+def _write(output: Path | None, data: bytes) -> None:
+    if output is None:
+        sys.stdout.buffer.write(data)
+    else:
+        output.write_bytes(data)
+
+
+@guarded
+def import_(
+    file: Annotated[Path, typer.Argument(help="A file that `export` wrote; - is standard input.")],
+    url: Url = None,
+    json: Json = False,
+) -> None:
+    """Import an exported thread."""
+
+    async def work() -> str:
+        async with opened(url, new=True) as log:
+            with working(f"reading {file.name}"):
+                return await (
+                    log.archive.import_lines(_stdin()) if str(file) == "-" else log.archive.import_file(file)
+                )
+
+    thread = asyncio.run(work())
+    if json:
+        finish({"thread_id": thread})
+    else:
+        screen.print(f"imported thread {thread}", markup=False)
+
+
+async def _stdin() -> AsyncIterator[bytes]:
+    for each in sys.stdin.buffer:
+        yield each
+
+
+@guarded
+def compact(
+    thread: Annotated[
+        str | None, typer.Argument(help="One thread; by default all.", autocompletion=thread_ids)
+    ] = None,
+    url: Url = None,
+    json: Json = False,
+) -> None:
+    """Compact ended runs, as a host does when they end."""
+
+    async def work() -> dict[str, int]:
+        total = {"threads": 0, "runs": 0, "raw_bytes": 0, "segment_bytes": 0}
+        async with opened(url) as log:
+            if thread is not None:
+                await known(log, thread)
+            names = [thread] if thread is not None else [each.thread_id async for each in _all(log)]
+            with working("compacting", len(names)) as advance:
+                for name in names:
+                    done = await log.archive.compact(name)
+                    advance()
+                    total["threads"] += 1
+                    for field in ("runs", "raw_bytes", "segment_bytes"):
+                        total[field] += getattr(done, field)
+        return total
+
+    _print_numbers(asyncio.run(work()), json)
+
+
+async def _all(log: RunLog) -> AsyncIterator[Any]:
+    after = ""
+    while found := await log.threads(limit=500, after=after):
+        for each in found:
+            yield each
+        after = found[-1].thread_id
+
+
+@guarded
+def prune(
+    older_than: Annotated[str | None, typer.Option(help="30d, 12h, 90m or 60s.")] = None,
+    keep_bytes: Annotated[int | None, typer.Option(help="The bytes of raw events that may stay.")] = None,
+    what: Annotated[str, typer.Option(help="raw, derived or threads.")] = "raw",
+    url: Url = None,
+    json: Json = False,
+) -> None:
+    """Delete old raw events (their compacted form stays), derived data, or whole threads."""
+    if what not in ("raw", "derived", "threads"):
+        raise BadRequest("--what is raw, derived or threads")
+    if older_than is None and keep_bytes is None:
+        raise BadRequest("give --older-than or --keep-bytes: nothing is deleted by default")
+
+    async def work() -> dict[str, int]:
+        async with opened(url) as log:
+            age = None if older_than is None else _age(older_than)
+            with working("pruning"):
+                gone = await log.archive.prune(older_than=age, keep_bytes=keep_bytes, what=what)  # type: ignore[arg-type]  # checked above
+        return {name: getattr(gone, name) for name in ("runs", "threads", "events", "bytes")}
+
+    _print_numbers(asyncio.run(work()), json)
+
+
+def _age(text: str) -> timedelta:
+    number, unit = text[:-1], text[-1:]
+    if unit not in UNITS or not number.isdigit():
+        raise BadRequest("an age is a number and a unit: 30d, 12h, 90m or 60s")
+    return timedelta(**{UNITS[unit]: int(number)})
+
+
+def _print_numbers(numbers: dict[str, int], as_json: bool) -> None:
+    if as_json:
+        finish(numbers)
+    else:
+        screen.print("   ".join(f"{name} {value}" for name, value in numbers.items()))

@@ -1,0 +1,1 @@
+"""The cast: agents, runs, watchers and outlets of one process."""

@@ -1,0 +1,85 @@
+"""The settings of a cast: as keyword arguments, which editors show, and as one frozen object.
+
+Knows names and defaults; does not know what they do.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+from uuid import uuid4
+
+from runcast.app.nodes.orphans import Recovery
+from runcast.app.runs.run import Cadence
+from runcast.app.tenants.access_policy import AccessPolicy
+from runcast.broadcast import BroadcastConfig, Hub
+from runcast.slim import Redactor, SlimConfig
+
+
+class CommonSettings(TypedDict, total=False):
+    """Keyword arguments of both `Cast` and `Cast.open`; `CastOptions` has their meaning."""
+
+    access: AccessPolicy | None
+    cadence: Cadence | None
+    config: BroadcastConfig | None
+    door: AccessPolicy | None  # the former name of `access`
+    max_attempts: int
+    max_runs: int
+    max_tenants: int
+    new_id: Callable[[], str]
+    recover_every: float
+
+
+class CastSettings(CommonSettings, total=False):
+    """Keyword arguments of `Cast`."""
+
+    recover: Recovery
+    redactor: Redactor | None
+    redis: str | None
+    work: bool
+
+
+class OpenSettings(CommonSettings, total=False):
+    """Keyword arguments of `Cast.open`."""
+
+    hub: Hub | None  # instead of one of its own
+    lease_ms: int  # how long the runs of a dead node wait before another one may have them; 15,000
+    redact: bool  # take secrets out before anything is kept; on
+    secret: (
+        str | None
+    )  # what the hub signs with: the same on all nodes, or tokens of one are refused by the others
+    slim: SlimConfig | None  # the size of snapshots
+
+
+def _new_id() -> str:
+    return uuid4().hex
+
+
+@dataclass(frozen=True, slots=True)
+class CastOptions:
+    """What a cast was made with; shared by the views of its tenants."""
+
+    access: AccessPolicy = field(default_factory=AccessPolicy)  # who may ask for what, over HTTP and sockets
+    cadence: Cadence = field(default_factory=Cadence)  # of snapshots during a run
+    config: BroadcastConfig | None = None  # of envelopes
+    max_attempts: int = 10  # at one run, before it is not resumed any more
+    max_runs: int = 100  # active in this process
+    max_tenants: int = 1_000  # whose views are kept; idle ones go first
+    new_id: Callable[[], str] = _new_id
+    recover: Recovery = "off"  # what becomes of runs whose process died, for as long as this cast is open
+    recover_every: float = 5.0  # seconds
+    redactor: Redactor | None = None
+    redis: str | None = None  # carries envelopes between the hubs of several nodes
+    work: bool = True  # run agents here; otherwise runs are left to a node that does
+
+
+def options_from(settings: CastSettings) -> CastOptions:
+    """The options that keyword arguments mean; None stands for a default."""
+    given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+    door = given.pop("door", None)
+    if door is not None and "access" not in given:
+        warnings.warn("`door=` is called `access=` now", DeprecationWarning, stacklevel=3)
+        given["access"] = door
+    return CastOptions(**given)

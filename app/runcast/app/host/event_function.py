@@ -1,0 +1,130 @@
+"""An async generator function as an agent: the smallest one there is, and the seam for any other SDK's event iterator.
+
+Knows how a stream of events begins and ends; does not know what the function does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+
+from ag_ui.core import (
+    AgentCapabilities,
+    Event,
+    IdentityCapabilities,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+)
+
+from runcast.adapters import ResumePoint, UnknownRun, failure
+from runcast.adapters.driving.pump import Pump
+from runcast.adapters.run_frame import echoed
+
+EventSource = Callable[[RunAgentInput], AsyncIterator[Event]]
+
+_TERMINAL = (RunFinishedEvent, RunErrorEvent)
+
+
+class EventFunction:
+    """An async generator function of AG-UI events as an adapter; a missing RUN_STARTED or end is added."""
+
+    def __init__(self, function: EventSource, *, name: str = "agent") -> None:
+        self.name = name
+        # A function may have the attribute; without it, unfinished messages are removed from its input.
+        self.reconciles_history = bool(getattr(function, "reconciles_history", False))
+        self._function = function
+        self._pumps: dict[str, Pump[Event]] = {}  # by run
+
+    def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncIterator[Event]:
+        """The function's events, from RUN_STARTED to one terminal event, even if it raises."""
+        run_id = input.run_id
+
+        async def opened() -> tuple[AsyncIterator[Event], _Whole]:
+            return _closable(self._function(input)), _Whole(input)
+
+        def closed() -> None:
+            self._pumps.pop(run_id, None)
+
+        pump = Pump(opened, closed=closed)
+        self._pumps[run_id] = pump
+        return pump.events()
+
+    async def stop(self, run_id: str, *, hard: bool = False) -> None:
+        """Cancel the run: a plain function has no step border to stop at."""
+        pump = self._pumps.get(run_id)
+        if pump is None:
+            raise UnknownRun(f"no run {run_id!r} is active here")
+        pump.cancel()
+
+    def capabilities(self) -> AgentCapabilities:
+        """Its name, which is all that is known of a function."""
+        return AgentCapabilities(identity=IdentityCapabilities(name=self.name))
+
+
+class _Whole:
+    """A translator that passes events on and adds the start and the end that a stream leaves out.
+
+    A stop becomes RUN_ERROR with the code `cancelled`: what the function had open is unknown here, and only an error may
+    leave messages open.
+    """
+
+    def __init__(self, input: RunAgentInput) -> None:
+        self._input = input
+        self._started = False
+        self._ended = False
+
+    def start(self) -> list[Event]:
+        return []
+
+    def feed(self, part: Event) -> list[Event]:
+        if self._ended:
+            return []
+        if isinstance(part, RunStartedEvent):
+            self._started = True
+            return [part]
+        self._ended = isinstance(part, _TERMINAL)
+        return [*self._opened(), part]
+
+    def finish(self) -> list[Event]:
+        given = self._input
+        return self._end(RunFinishedEvent(thread_id=given.thread_id, run_id=given.run_id, timestamp=_now()))
+
+    def fail(self, error: BaseException) -> list[Event]:
+        found = failure(error)
+        return self._end(RunErrorEvent(message=found.message, code=found.code, timestamp=_now()))
+
+    def cancel(self) -> list[Event]:
+        return self._end(RunErrorEvent(message="the run was stopped", code="cancelled", timestamp=_now()))
+
+    def _end(self, event: Event) -> list[Event]:
+        if self._ended:
+            return []
+        self._ended = True
+        return [*self._opened(), event]
+
+    def _opened(self) -> list[Event]:
+        if self._started:
+            return []
+        self._started = True
+        given = self._input
+        return [
+            RunStartedEvent(
+                thread_id=given.thread_id,
+                run_id=given.run_id,
+                protocol_version="1.0",
+                input=echoed(given),
+                timestamp=_now(),
+            )
+        ]
+
+
+async def _closable(events: AsyncIterator[Event]) -> AsyncGenerator[Event]:
+    """The events as a generator, which can be closed whatever iterator the function returned."""
+    async for event in events:
+        yield event
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

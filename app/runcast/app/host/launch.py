@@ -1,0 +1,182 @@
+"""How a run starts: under the thread's lease, or on another node when this one does not work.
+
+What a run continues from can change until its lease is taken, so status, state and position are read after that; a
+request that makes no sense any more is refused, and the lease given back. Does not know why a run is started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ag_ui.core import Message
+
+from runcast.adapters import Adapter, ResumePoint
+from runcast.app.errors import Busy, Closing, NotFound, Over, Overtaken
+from runcast.app.nodes.handover import RunRequest
+from runcast.app.nodes.requests import is_stop, queue_for_worker
+from runcast.app.runs.resume_entries import check
+from runcast.app.runs.run import LocalRun, Run
+from runcast.app.runs.run_plan import RunPlan, without_unfinished
+from runcast.slim import AgentState, Conflict, RunInfo, SlimError
+
+if TYPE_CHECKING:
+    from runcast.app.host.cast import Cast
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A request, and what only this process can know of it."""
+
+    request: RunRequest
+    thread_id: str
+    run_id: str
+    adapter: Adapter
+    resume: ResumePoint | None = None
+
+
+class Launcher:
+    """Starts the runs of one cast."""
+
+    def __init__(self, cast: Cast) -> None:
+        self._cast = cast
+
+    async def launch(
+        self,
+        request: RunRequest,
+        thread_id: str,
+        run_id: str,
+        *,
+        adapter: Adapter | None = None,
+        resume: ResumePoint | None = None,
+    ) -> Run:
+        """Start a run here, or leave it to a worker."""
+        cast = self._cast
+        if adapter is not None:
+            cast.agents.remember(adapter)
+        if cast.closing:
+            raise Closing("this host is shutting down; ask again in a moment")
+        if not cast.options.work:
+            remote = await queue_for_worker(cast, thread_id, run_id, request)
+            cast.remote_runs.add(remote)
+            return remote
+        start = Launch(request, thread_id, run_id, adapter or cast.agent(request.agent), resume)
+        return await self._launch(start)
+
+    async def _launch(self, start: Launch) -> LocalRun:
+        cast = self._cast
+        cast.slots.reserve(cast.tenant, start.thread_id, start.run_id)
+        begun: list[LocalRun] = []
+        try:
+            plan = await self._plan_under_lease(start)
+            run = self._run(start.adapter, plan)
+            begun.append(run)
+            cast.slots.add(cast.tenant, run)
+            cast.followers.expect(run)
+            run.begin()
+            await run.begun()
+        except Conflict as error:
+            await self._not_begun(start, begun)
+            raise Busy(f"this thread is written elsewhere, or the run id was used: {error}") from error
+        except BaseException:
+            await self._not_begun(start, begun)
+            raise
+        cast.followers.follow(run)
+        return run
+
+    async def _plan_under_lease(self, start: Launch) -> RunPlan:
+        log, request = self._cast.log, start.request
+        await log.start_run(start.thread_id, start.run_id, parent=request.parent, edge=request.edge)
+        try:
+            return without_unfinished(start.adapter, await self._plan(start))
+        except BaseException:
+            with suppress(SlimError):  # the lease would be renewed for nothing
+                await log.recovery.abandon(start.thread_id)
+            raise
+
+    async def _plan(self, start: Launch) -> RunPlan:
+        """The run as the thread stands now; the caller holds the lease."""
+        cast, request, thread_id = self._cast, start.request, start.thread_id
+        parent = None if request.parent is None else await self._parent(request, thread_id, request.parent)
+        state = await cast.state(thread_id, request.parent)
+        resume, attempt = start.resume, 1
+        if parent is not None and state is not None and request.edge == "resume":
+            attempt = parent.attempt + 1
+            check_answers(request, parent, state)
+            if request.unfinished:
+                resume = to_finish(state)
+        history = _history(request, state)
+        return RunPlan(
+            request.with_history(thread_id, start.run_id, history), state, attempt=attempt, resume=resume
+        )
+
+    async def _parent(self, request: RunRequest, thread_id: str, name: str) -> RunInfo:
+        """The run to continue from, if that still makes sense."""
+        runs = await self._cast.log.runs(thread_id)
+        parent = next((run for run in runs if run.run_id == name), None)
+        if parent is None:
+            raise NotFound(f"there is no run {name!r} in thread {thread_id!r}")
+        if request.edge != "branch" and runs[-1].run_id != name:
+            raise Overtaken("the thread has moved on since this was asked for: read it, and ask again")
+        if request.recovery:
+            await self._still_lost(parent, thread_id)
+        elif request.unfinished and parent.status == "completed":
+            raise Over(f"run {name!r} has completed: there is nothing to resume; start a new run")
+        return parent
+
+    async def _still_lost(self, parent: RunInfo, thread_id: str) -> None:
+        if parent.status != "truncated":
+            raise Overtaken(f"run {parent.run_id!r} has ended by itself as {parent.status}")
+        if any(is_stop(note, thread_id) for note in await self._cast.log.notes.about(parent.run_id)):
+            raise Overtaken(f"run {parent.run_id!r} was to be stopped")
+
+    def _run(self, adapter: Adapter, plan: RunPlan) -> LocalRun:
+        cast = self._cast
+        return LocalRun(
+            cast.log,
+            adapter,
+            plan,
+            serializer=cast.serializer,
+            cadence=cast.options.cadence,
+            ended=self._over,
+        )
+
+    async def _not_begun(self, start: Launch, begun: list[LocalRun]) -> None:
+        """Free the thread for others."""
+        cast = self._cast
+        for run in begun:
+            if run.active:  # only the caller was cancelled; the run goes on
+                asyncio.ensure_future(run.begun()).add_done_callback(partial(self._late, run))
+                return
+            cast.followers.dismiss(run)
+            with suppress(SlimError):
+                await cast.log.recovery.abandon(start.thread_id)
+        cast.slots.free(cast.tenant, start.thread_id, start.run_id)
+
+    def _late(self, run: LocalRun, begun: asyncio.Future[None]) -> None:
+        if not begun.cancelled() and begun.exception() is None:
+            self._cast.followers.follow(run)
+
+    def _over(self, run: LocalRun) -> None:
+        self._cast.slots.free(self._cast.tenant, run.thread_id, run.run_id)
+        self._cast.node.wake()  # there is room for another run
+
+
+def check_answers(request: RunRequest, parent: RunInfo, state: AgentState) -> None:
+    """Raise unless the request answers exactly the questions that the run has open."""
+    waiting = {each.id for each in state.interrupts} if parent.status == "interrupted" else set[str]()
+    check((None if request.input is None else request.input.resume) or (), waiting)
+
+
+def to_finish(state: AgentState) -> AgentState:
+    """The state as a resume point from which an adapter finishes what was cut short."""
+    return replace(state, framework={**state.framework, "unfinished": True})
+
+
+def _history(request: RunRequest, state: AgentState | None) -> list[Message]:
+    if state is None:
+        return []
+    return state.to_messages(half_said=True) if request.edge == "resume" else list(state.history)

@@ -1,0 +1,106 @@
+"""Reads a thread from the log: its state, runs, size, agent, and the whole result of a tool.
+
+Knows the log and snapshots; does not know which runs are active here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import orjson
+from ag_ui.core import RunStartedEvent, ToolCallResultEvent
+
+from runcast.app.errors import NotFound
+from runcast.slim import AgentState, RunInfo, RunLog, SlimSerializer, UnknownThread
+from runcast.slim.folding.run_metadata import metadata_of
+
+_PAGE = 1_000  # entries read at once
+
+
+class Threads:
+    """Reads a log's threads."""
+
+    def __init__(self, log: RunLog, serializer: SlimSerializer) -> None:
+        self._log = log
+        self._serializer = serializer
+
+    async def state(self, thread_id: str, run_id: str | None = None) -> AgentState | None:
+        """The whole state of a thread, as a run left it; None for a thread that has no run."""
+        try:
+            events = await self._log.restore(thread_id, run_id)
+        except UnknownThread:
+            return None
+        kept = await self._snapshot_state(thread_id, run_id)
+        built = AgentState.from_events(events, base=None)
+        if kept is None:
+            return built
+        # The snapshot has steps, times and the framework's position; the log has every message and the whole state.
+        return replace(
+            kept,
+            history=built.history,
+            half_said=built.half_said,
+            content_bytes=built.content_bytes,
+            state=built.state,
+            interrupts=built.interrupts,
+            status=built.status,
+            run_id=built.run_id,
+            pending_tool_call_ids=built.pending_tool_call_ids,
+            framework=built.framework or kept.framework,
+        )
+
+    async def _snapshot_state(self, thread_id: str, run_id: str | None) -> AgentState | None:
+        kept = await self._log.snapshot(thread_id)
+        if kept is None or (run_id is not None and kept.run_id != run_id):
+            return None
+        return self._serializer.deserialize(kept.data)
+
+    async def snapshot(self, thread_id: str) -> dict[str, Any]:
+        """The newest snapshot that was kept, or one made now."""
+        kept = await self._log.snapshot(thread_id)
+        if kept is not None:
+            return kept.data
+        state = await self.state(thread_id)
+        if state is None:
+            raise NotFound(f"there is no thread {thread_id!r}")
+        return self._serializer.serialize(state)
+
+    async def agent_of(self, thread_id: str, run: RunInfo) -> str | None:
+        """The name of the agent that a run is of, as its RUN_STARTED has it."""
+        entries = await self._log.entries(thread_id, run.first_seq - 1, 1)
+        event = entries[0].event if entries else None
+        name = metadata_of(event).get("agent") if isinstance(event, RunStartedEvent) else None
+        return name if isinstance(name, str) else None
+
+    async def known(self, thread_id: str, run_id: str | None) -> RunInfo:
+        """A run of the thread, the newest unless one is named; raises `NotFound`."""
+        runs = await self._log.runs(thread_id)
+        found = [run for run in runs if run_id in (None, run.run_id)]
+        if not found:
+            what = f"run {run_id!r} in thread {thread_id!r}" if run_id else f"thread {thread_id!r}"
+            raise NotFound(f"there is no {what}")
+        return found[-1]
+
+    async def size(self, thread_id: str) -> dict[str, Any]:
+        """The thread's events, their bytes raw and compacted, and the bytes of its snapshot."""
+        size, kept = await self._log.archive.size(thread_id), await self._log.snapshot(thread_id)
+        return {
+            "events": size.entries,
+            "bytes": size.events,
+            "compacted": size.segments or None,
+            "snapshot": None if kept is None else len(orjson.dumps(kept.data)),
+        }
+
+    async def tool_result(self, thread_id: str, call_id: str) -> Any:
+        """A tool's whole result, of which a summary was broadcast; the last one if there are several."""
+        after = 0
+        found: Any = None
+        while entries := await self._log.entries(thread_id, after, _PAGE):
+            after = entries[-1].seq
+            for entry in entries:
+                event = entry.event
+                if isinstance(event, ToolCallResultEvent) and event.tool_call_id == call_id:
+                    found = event.model_dump(mode="json", by_alias=True, exclude_none=True)["content"]
+        if found is None:
+            raise NotFound(f"no result of a tool call {call_id!r} is in thread {thread_id!r}")
+        return found

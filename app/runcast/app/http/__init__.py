@@ -1,0 +1,1 @@
+"""The host over HTTP: routes, JSON shapes, server-sent events, the page."""

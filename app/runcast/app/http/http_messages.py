@@ -1,0 +1,236 @@
+"""Requests and answers of the HTTP API, on Starlette's. Knows paths, bodies and streams; does not know routes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, cast
+from urllib.parse import parse_qsl, unquote
+
+import orjson
+
+from runcast.app.errors import BadRequest, NotAllowed, TooLarge, TooSlow, WrongMedia
+from runcast.app.host.cast import Cast
+from runcast.broadcast.json_bytes import dumps
+from runcast.slim.values.identifiers import identifier as checked_identifier
+
+try:
+    from starlette.datastructures import Headers
+    from starlette.requests import ClientDisconnect, Request
+    from starlette.responses import Response, StreamingResponse
+    from starlette.types import Message, Receive, Scope, Send
+except ImportError as error:
+    raise ImportError("to serve over HTTP, install runcast[server]") from error
+
+LARGEST = 2**53 - 1
+COMMENT = b": still here\n\n"
+BODY_TIMEOUT = 20.0  # seconds, and so many more as its bytes take at SLOWEST_BODY
+SLOWEST_BODY = 16_384  # bytes a second
+SLICE = 100  # events of one stream in a row
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """How the host answers over HTTP."""
+
+    cors: tuple[str, ...] = ()
+    page: bool = True
+    max_body: int = 8_388_608
+    keepalive: float = 15.0
+
+
+class ApiRequest(Request):
+    """A request that was let in: its `user`, the host as the user sees it, and a body within the limit."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        receive: Receive,
+        host: Cast,
+        options: HttpOptions,
+        *,
+        user: Any = None,
+        thread: str | None = None,
+    ) -> None:
+        super().__init__({**scope, "user": user}, receive)
+        self.cast = host
+        self.options = options
+        self.query = query_of(scope)
+        self._thread = thread  # the only thread that the bearer of a watcher's token may see
+
+    async def allow_thread(self, thread_id: str) -> str:
+        """The thread's id. Raises when the user may not use the thread."""
+        identifier("a thread id", thread_id)
+        if self._thread is not None:
+            if thread_id != self._thread:
+                raise NotAllowed("this token is for another thread")
+        elif not await self.cast.access.allows(self.user, thread_id):
+            raise NotAllowed("this thread is not yours")
+        return thread_id
+
+    async def allow_host(self) -> None:
+        """Raise when the user may not see what belongs to no thread."""
+        if not await self.cast.access.allows(self.user, ""):
+            raise NotAllowed("that is not yours to see")
+
+    async def body(self) -> bytes:
+        """The whole body. Only JSON is accepted: another origin's page cannot send it without a preflight.
+
+        An empty body needs no type; any other does, because a page may send one without.
+        """
+        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in ("", "application/json"):
+            raise WrongMedia(f"send application/json, not {kind[:80]!r}")
+        parts: list[bytes] = []
+        size = 0
+        began = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(BODY_TIMEOUT) as deadline:
+                async for part in self.stream():
+                    size += len(part)
+                    deadline.reschedule(began + BODY_TIMEOUT + size / SLOWEST_BODY)
+                    if size > self.options.max_body:
+                        raise TooLarge(f"a body has at most {self.options.max_body} bytes here")
+                    if part and not kind:
+                        raise WrongMedia("send a body as application/json")
+                    parts.append(part)
+        except ClientDisconnect:
+            raise BadRequest("the request ended before its body did") from None
+        except TimeoutError:
+            raise TooSlow(f"send a body within {BODY_TIMEOUT:.0f} s, or faster") from None
+        return b"".join(parts)
+
+    async def json(self) -> dict[str, Any]:
+        """The body as an object; an empty one is {}."""
+        body = await self.body()
+        try:
+            found: Any = orjson.loads(body) if body.strip() else {}
+        except orjson.JSONDecodeError as error:
+            raise BadRequest(f"the body is not JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise BadRequest("the body must be a JSON object")
+        return cast("dict[str, Any]", found)
+
+    def number(self, name: str, default: int, *, most: int = LARGEST) -> int:
+        """A whole number of the query, 0 or more."""
+        text = self.query.get(name, "")
+        if not text:
+            return default
+        if not (text.isascii() and text.isdigit() and len(text) <= 16):
+            raise BadRequest(f"{name} must be a whole number, 0 or more")
+        return min(int(text), most)
+
+
+class Answer(Response):
+    """A status and its content: JSON, or bytes of another kind."""
+
+    def __init__(
+        self,
+        content: Any = None,
+        status: int = 200,
+        kind: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        described = {} if status == 204 else {"content-type": kind}
+        super().__init__(content, status, {"cache-control": "no-store", **described, **(headers or {})})
+
+    def render(self, content: Any) -> bytes:
+        """The content as bytes."""
+        return content if isinstance(content, bytes) else dumps(content)
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events until they end or the reader leaves; comments in silent times keep proxies from hanging up."""
+
+    def __init__(self, events: AsyncGenerator[bytes], keepalive: float) -> None:
+        # Some proxies buffer by default; this header switches it off.
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        super().__init__(events, headers=headers, media_type="text/event-stream")
+        self._events = events
+        self._keepalive = keepalive
+        self._last = 0.0  # when something was sent
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stream. Starlette cancels its own stream again and again, also while a generator cleans up; this one once."""
+        streaming = asyncio.create_task(self._stream(send))
+        left = asyncio.create_task(self.listen_for_disconnect(receive))
+        try:
+            await asyncio.wait({streaming, left}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            left.cancel()
+            streaming.cancel()
+            await asyncio.wait({streaming})
+        if not streaming.cancelled():
+            streaming.result()
+
+    async def _stream(self, send: Send) -> None:
+        turn = asyncio.Lock()  # not every middleware takes two messages at once
+        sent = 0
+
+        async def in_turn(message: Message) -> None:
+            nonlocal sent
+            async with turn:
+                await send(message)
+            self._last, sent = monotonic(), sent + 1
+            if sent % SLICE == 0:  # a long history read by a fast reader must not hold up the others
+                await asyncio.sleep(0)
+
+        self._last = monotonic()
+        comments = asyncio.create_task(self._comment(in_turn))
+        async with aclosing(self._events):
+            try:
+                await self.stream_response(in_turn)
+            except OSError:
+                pass  # the reader left; the run goes on
+            finally:
+                comments.cancel()
+
+    async def _comment(self, send: Send) -> None:
+        with suppress(OSError):
+            while True:
+                silent = monotonic() - self._last
+                if silent >= self._keepalive:
+                    await send({"type": "http.response.body", "body": COMMENT, "more_body": True})
+                    silent = 0.0
+                await asyncio.sleep(self._keepalive - silent)
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """A request's headers by lower-case name; of repeated ones the last, as the hub reads them."""
+    return dict(Headers(scope=scope).items())
+
+
+def path_of(scope: Scope) -> tuple[str, ...]:
+    """The segments below the mount point, each decoded by itself, so that an id may hold a slash."""
+    raw: bytes | None = scope.get("raw_path")
+    try:
+        if raw is None:
+            segments = str(scope["path"]).split("/")[1:]
+        else:
+            encoded = raw.partition(b"?")[0].decode("ascii").split("/")[1:]
+            segments = [unquote(each, errors="strict") for each in encoded]
+    except UnicodeDecodeError:
+        raise BadRequest("the path is not UTF-8") from None
+    root = [each for each in str(scope.get("root_path", "")).split("/") if each]
+    # Servers put `root_path` before the path; a proxy that strips its own part leaves the rest of it.
+    for skipped in range(len(root)):
+        if segments[: len(root) - skipped] == root[skipped:]:
+            return tuple(segments[len(root) - skipped :])
+    return tuple(segments)
+
+
+def query_of(scope: Scope) -> dict[str, str]:
+    """The query's values by name; of repeated ones the last."""
+    try:
+        text = scope.get("query_string", b"").decode("ascii")
+        return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=50))
+    except ValueError:  # too many fields, or not UTF-8
+        raise BadRequest("the query cannot be read: send UTF-8 and at most 50 fields") from None
+
+
+def identifier(what: str, value: Any) -> str:
+    """An id that a client sent, as one that can be stored and logged."""
+    return checked_identifier(what, value, error=BadRequest)

@@ -1,0 +1,257 @@
+"""The JSON of the HTTP API, as types: request bodies and answers.
+
+Type checkers hold the handlers to them; clients see them in the OpenAPI document. Data only; does not know routes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired
+
+from ag_ui.core import AgentCapabilities, ResumeEntry, RunAgentInput
+from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
+
+from runcast.slim.stores.records import Edge, RunStatus
+from runcast.slim.values.identifiers import LONGEST_ID
+
+LONGEST_MESSAGE = 200_000  # characters of a message from the page's form
+
+Identifier = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=LONGEST_ID,
+        pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]+$",
+        title="Identifier",
+    ),
+]
+MessageText = Annotated[str, Field(min_length=1, max_length=LONGEST_MESSAGE)]
+Seq = Annotated[int, Field(ge=0)]
+Millis = Annotated[int, Field(description="milliseconds since the Unix epoch")]
+
+
+class Problem(TypedDict):
+    """An error as problem+json: `detail` is a sentence with what to do."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+class HubRefusal(TypedDict):
+    """An error as clients of the Pusher protocol expect it."""
+
+    error: str
+
+
+class Health(TypedDict):
+    """This host accepts runs."""
+
+    status: Literal["ok"]
+    runs: NotRequired[int]
+
+
+class AgentRow(TypedDict):
+    """An agent and what it can do."""
+
+    name: str
+    capabilities: AgentCapabilities
+
+
+class AgentList(TypedDict):
+    """The agents of this host."""
+
+    agents: list[AgentRow]
+
+
+class ThreadRow(TypedDict):
+    """A thread: its length, and whether a run is active in it."""
+
+    thread_id: str
+    last_seq: Seq
+    created_at: Millis
+    updated_at: Millis
+    active: bool
+
+
+class ThreadList(TypedDict):
+    """Threads by id; `next` is the `after` of the next page, null behind the last one."""
+
+    threads: list[ThreadRow]
+    next: str | None
+
+
+class EnvelopeShape(TypedDict):
+    """What a watcher receives."""
+
+    type: str
+    session_id: str
+    execution_id: str
+    timestamp: str
+    payload: dict[str, Any]
+    seq: Seq
+    prev: Seq
+    epoch: str
+    part: NotRequired[list[int]]
+
+
+class EnvelopePage(TypedDict):
+    """Envelopes behind a position; with `recovered: false` there are none, and the reader starts over."""
+
+    recovered: bool
+    epoch: str
+    head: Seq
+    envelopes: list[EnvelopeShape]
+    more: bool
+
+
+class EventRow(TypedDict):
+    """An AG-UI event and its place in the log."""
+
+    seq: Seq
+    event: dict[str, Any]
+
+
+class EventPage(TypedDict):
+    """AG-UI events behind a position; with `recovered: false` there are none, and the reader starts over."""
+
+    recovered: bool
+    epoch: str
+    head: Seq
+    more: bool
+    events: list[EventRow]
+
+
+class RunRow(TypedDict):
+    """A run and its place in the thread's tree."""
+
+    run_id: str
+    parent: str | None
+    edge: Edge
+    attempt: int
+    status: RunStatus
+    first_seq: Seq
+    last_seq: Seq
+    started_at: Millis
+    ended_at: int | None
+    terminal: str | None
+    usage: list[dict[str, Any]]
+    pruned: bool
+
+
+class Size(TypedDict):
+    """The size of a thread, in events and bytes."""
+
+    events: int
+    bytes: int
+    compacted: int | None
+    snapshot: int | None
+
+
+class RunList(TypedDict):
+    """A thread's runs, oldest first, and its size."""
+
+    runs: list[RunRow]
+    size: Size
+
+
+class ToolResult(TypedDict):
+    """A tool's whole result."""
+
+    content: Any
+
+
+NO_OTHERS = ConfigDict(extra="forbid")  # of a request: a field that is not known is an error
+
+
+class Started(TypedDict):
+    """The run that was started."""
+
+    thread_id: str
+    run_id: str
+
+
+class Stopped(TypedDict):
+    """A stopped run: `stopping` here, `asked` of the node that runs it, or `stopped` before it started."""
+
+    thread_id: str
+    run_id: str
+    status: Literal["stopped", "stopping", "asked"]
+
+
+class Say(TypedDict):
+    """One more message for an agent; `agent` may be left out where the thread or the host has only one."""
+
+    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
+
+    message: MessageText
+    agent: NotRequired[Identifier | None]
+    from_run: NotRequired[Identifier | None]
+
+
+class Branch(TypedDict):
+    """As `Say`, behind a named run."""
+
+    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
+
+    message: MessageText
+    from_run: Identifier
+    agent: NotRequired[Identifier | None]
+
+
+class Resume(TypedDict):
+    """Answers to open questions, by interrupt id or as the protocol's resume entries; none to continue after a crash."""
+
+    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
+
+    answers: NotRequired[list[ResumeEntry] | dict[str, Any] | None]
+
+
+class Stop(TypedDict):
+    """How to stop a run: at its framework's next step, or at once."""
+
+    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
+
+    hard: NotRequired[bool]
+
+
+class RunInput(RunAgentInput):
+    """AG-UI's RunAgentInput, with the ids this host accepts. Older dialects are read too."""
+
+    thread_id: Identifier
+    run_id: Identifier
+    parent_run_id: Identifier | None = None
+
+
+class TokenFor(TypedDict):
+    """The thread to watch."""
+
+    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
+
+    thread_id: Identifier
+
+
+class Token(TypedDict):
+    """A token with which a socket may watch one thread for so many seconds."""
+
+    thread_id: str
+    token: str
+    expires_in: int
+
+
+class ChannelAuth(TypedDict):
+    """The form that Echo and pusher-js send; `epoch` and `offset` are the reader's position."""
+
+    socket_id: str
+    channel_name: str
+    session_id: NotRequired[str]
+    epoch: NotRequired[str]
+    offset: NotRequired[int]
+
+
+class ChannelProof(TypedDict):
+    """The signature with which a socket joins a channel."""
+
+    auth: str
+    channel_data: NotRequired[str]

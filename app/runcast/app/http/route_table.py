@@ -1,0 +1,80 @@
+"""The routes of the HTTP API: one row each, with the permission it needs, its body, its answers and its errors.
+
+The router, the OpenAPI document, the tests with hostile input and the one that reads docs/protocol.md all use these
+rows. Knows routes; does not know how a request is let in or answered.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from ag_ui.core import AgentCapabilities
+
+from runcast.app.http import routes as r
+from runcast.app.http.http_messages import Answer, ApiRequest
+from runcast.app.http.json_shapes import (
+    AgentList,
+    Branch,
+    ChannelAuth,
+    ChannelProof,
+    EnvelopePage,
+    EventPage,
+    Health,
+    Resume,
+    RunInput,
+    RunList,
+    Say,
+    Started,
+    Stop,
+    Stopped,
+    ThreadList,
+    Token,
+    TokenFor,
+    ToolResult,
+)
+from runcast.app.http.openapi import JSON, STREAM, ApiRoute, describe
+
+FORM = "application/x-www-form-urlencoded"
+TEXT = "text/plain"
+PLACE = ("after", "epoch")
+ANYTHING = dict[str, Any]
+STARTS = (404, 409, 429)  # errors of starting a run
+
+
+async def description(request: ApiRequest) -> Answer:
+    """This host's routes, as OpenAPI 3.1."""
+    return Answer(describe(ROUTES, version=version("runcast"), root=request.scope.get("root_path", "")))
+
+
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute("run", "POST", "/", "thread", r.run_agent, {STREAM: str}, accepts={JSON: RunInput}, errors=STARTS),
+    ApiRoute("agents", "GET", "/agents", "host", r.agents, {JSON: AgentList}),
+    ApiRoute("run_agent", "POST", "/agents/{agent}", "thread", r.run_agent, {STREAM: str}, accepts={JSON: RunInput}, errors=STARTS),
+    ApiRoute("capabilities", "GET", "/agents/{agent}/capabilities", "host", r.capabilities, {JSON: AgentCapabilities}, errors=(404,)),
+    ApiRoute("threads", "GET", "/threads", "known", r.threads, {JSON: ThreadList}, reads=("behind", "limit")),
+    ApiRoute("envelopes", "GET", "/threads/{thread_id}/envelopes", "thread", r.envelopes, {JSON: EnvelopePage}, reads=(*PLACE, "limit", "Last-Event-ID"), by_token=True),
+    ApiRoute("events", "GET", "/threads/{thread_id}/events", "thread", r.events, {JSON: EventPage, STREAM: str}, reads=(*PLACE, "limit", "Last-Event-ID"), errors=(410,)),
+    ApiRoute("snapshot", "GET", "/threads/{thread_id}/snapshot", "thread", r.snapshot, {JSON: ANYTHING}, errors=(404,)),
+    ApiRoute("runs", "GET", "/threads/{thread_id}/runs", "thread", r.runs, {JSON: RunList}),
+    ApiRoute("tool_result", "GET", "/threads/{thread_id}/tools/{call_id}/result", "thread", r.tool_result, {JSON: ToolResult}, errors=(404,)),
+    ApiRoute("say", "POST", "/threads/{thread_id}/runs", "thread", r.say, {JSON: Started}, 202, {JSON: Say}, errors=STARTS),
+    ApiRoute("resume", "POST", "/threads/{thread_id}/resume", "thread", r.resume, {JSON: Started}, 202, {JSON: Resume}, True, errors=STARTS),
+    ApiRoute("branch", "POST", "/threads/{thread_id}/branch", "thread", r.branch, {JSON: Started}, 202, {JSON: Branch}, errors=STARTS),
+    ApiRoute("begin", "POST", "/runs", "thread", r.say, {JSON: Started}, 202, {JSON: Say}, errors=STARTS),
+    ApiRoute("stop", "POST", "/runs/{run_id}/stop", "thread", r.stop, {JSON: Stopped}, 202, {JSON: Stop}, True, errors=(404, 409)),
+    ApiRoute("token", "POST", "/broadcasting/token", "thread", r.token, {JSON: Token}, accepts={JSON: TokenFor}, errors=(404,)),
+    ApiRoute("health", "GET", "/health", "anybody", r.health, {JSON: Health}),
+    ApiRoute("metrics", "GET", "/metrics", "host", r.metrics, {TEXT: str}),
+    ApiRoute("openapi", "GET", "/openapi.json", "anybody", description, {JSON: ANYTHING}),
+    # The hub answers these.
+    ApiRoute("auth", "POST", "/broadcasting/auth", "thread", returns={JSON: ChannelProof}, accepts={FORM: ChannelAuth, JSON: ChannelAuth}, errors=(404, 413), summary="Sign a socket of the Pusher protocol into a channel, with its position."),
+    ApiRoute("trigger", "POST", "/apps/{app_id}/events", "signed", returns={JSON: ANYTHING}, accepts={JSON: ANYTHING}, errors=(401, 404, 413, 422), summary="Publish an event."),
+    ApiRoute("trigger_batch", "POST", "/apps/{app_id}/batch_events", "signed", returns={JSON: ANYTHING}, accepts={JSON: ANYTHING}, errors=(401, 404, 413, 422), summary="Publish up to ten events."),
+    ApiRoute("channels", "GET", "/apps/{app_id}/channels", "signed", returns={JSON: ANYTHING}, reads=("filter_by_prefix", "info"), errors=(401, 404, 413), summary="The channels that are subscribed to."),
+    ApiRoute("channel", "GET", "/apps/{app_id}/channels/{channel}", "signed", returns={JSON: ANYTHING}, reads=("info",), errors=(401, 404, 413), summary="Whether a channel is subscribed to."),
+    ApiRoute("channel_users", "GET", "/apps/{app_id}/channels/{channel}/users", "signed", returns={JSON: ANYTHING}, errors=(401, 404, 413), summary="The users on a presence channel."),
+    ApiRoute("terminate", "POST", "/apps/{app_id}/users/{user_id}/terminate_connections", "signed", returns={JSON: ANYTHING}, errors=(401, 404, 413), summary="Close the connections of a user."),
+    ApiRoute("up", "GET", "/up", "anybody", returns={JSON: Health}, errors=(404, 413), summary="Whether the hub runs."),
+)  # fmt: skip
+SOCKETS = ("/ws", "/app/{key}")

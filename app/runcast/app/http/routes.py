@@ -1,0 +1,321 @@
+"""What each route does, one function a route; `route_table.py` has their paths and permissions.
+
+A function gets a request that was let in, and asks itself for the thread. Knows `Cast`; does not know sockets or the
+page.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from ag_ui.core import RunAgentInput
+
+from runcast.app.errors import BadRequest, Closing, Gone, NotFound, TooLarge
+from runcast.app.host.cast import Cast
+from runcast.app.http.body_budget import MOST_MESSAGES, MOST_VALUES, over_budget
+from runcast.app.http.http_messages import Answer, ApiRequest, EventStream, identifier
+from runcast.app.http.json_shapes import (
+    LONGEST_MESSAGE,
+    AgentList,
+    AgentRow,
+    Branch,
+    EnvelopePage,
+    Health,
+    Resume,
+    RunList,
+    RunRow,
+    Say,
+    Started,
+    Stop,
+    Stopped,
+    ThreadList,
+    ThreadRow,
+    Token,
+    TokenFor,
+    ToolResult,
+)
+from runcast.app.http.prometheus import numbers
+from runcast.app.http.sse import live, of_run, position
+from runcast.app.nodes.requests import threads_of
+from runcast.app.runs.run import Run
+from runcast.app.tenants.cursors import seal, unseal
+from runcast.app.tenants.tokens import LIFETIME, watch_token
+from runcast.broadcast import Position
+from runcast.broadcast.json_bytes import dumps
+from runcast.slim import RunInfo, ThreadInfo, UnknownThread, decode_input, encode
+from runcast.slim.archive.beside import HEAVY, beside
+
+logger = logging.getLogger("runcast.app")
+MOST = 1_000  # envelopes, events or threads in one answer
+SCANNED = 2_000  # threads that one request asks `authorize` for, about
+
+# ------------------------------------------------------------------- reading
+
+
+async def agents(request: ApiRequest) -> Answer:
+    """The host's agents and their capabilities."""
+    await request.allow_host()
+    known = request.cast.agents.values()
+    rows = [AgentRow(name=each.name, capabilities=_plain(each.capabilities())) for each in known]
+    return Answer(AgentList(agents=rows))
+
+
+async def capabilities(request: ApiRequest, name: str) -> Answer:
+    """One agent's capabilities, as the protocol defines them."""
+    await request.allow_host()
+    return Answer(_plain(request.cast.agent(name).capabilities()))
+
+
+async def threads(request: ApiRequest) -> Answer:
+    """The threads that the user may see, by id, those behind `after`."""
+    limit = request.number("limit", 100, most=MOST) or 1
+    secret = None if request.cast.hub is None else request.cast.hub.secret
+    after = unseal(secret, request.query.get("after", ""))
+    if after:
+        identifier("after", after)
+    rows: list[ThreadRow] = []
+    seen, more = 0, True
+    while more and len(rows) < limit and seen < SCANNED:
+        page = max(limit - len(rows), 100)
+        found = await request.cast.log.threads(limit=page, after=after)
+        seen, more = seen + len(found), len(found) == page
+        for each in found:
+            after = each.thread_id
+            if await request.cast.access.allows(request.user, after):
+                rows.append(_thread_row(each))
+                if len(rows) == limit:
+                    break
+    if len(rows) == limit:
+        return Answer(ThreadList(threads=rows, next=after))
+    # The user may not see the thread at `after`, so the cursor must not name it.
+    return Answer(ThreadList(threads=rows, next=seal(secret, after) if more else None))
+
+
+async def envelopes(request: ApiRequest, thread_id: str) -> Answer:
+    """Envelopes behind a position: what a reader fetches that misses some."""
+    await request.allow_thread(thread_id)
+    most = request.number("limit", 500, most=MOST) or 1
+    found = await request.cast.history.read(thread_id, _position(request), most=most)
+    rows: Any = [each.to_dict() for each in found.envelopes]
+    return Answer(
+        EnvelopePage(
+            recovered=found.recovered, epoch=found.epoch, head=found.head, envelopes=rows, more=found.more
+        )
+    )
+
+
+async def events(request: ApiRequest, thread_id: str) -> Answer | EventStream:
+    """The thread's AG-UI events behind a position: as a live stream or as JSON, by the Accept header."""
+    await request.allow_thread(thread_id)
+    log, wanted = request.cast.log, _position(request)
+    thread = await log.thread(thread_id)
+    epoch, head = ("", 0) if thread is None else (thread.epoch, thread.last_seq)
+    known = wanted.epoch in ("", epoch) and wanted.offset <= head
+    if "text/event-stream" in request.headers.get("accept", "") and request.method == "GET":
+        if not known:
+            raise Gone("this position is no longer valid: take the snapshot and continue behind it")
+        return EventStream(live(log, thread_id, wanted.offset, epoch or None), request.options.keepalive)
+    page: dict[str, Any] = {"recovered": known, "epoch": epoch, "head": head, "more": False}
+    most = request.number("limit", 500, most=MOST) or 1
+    try:
+        entries = await log.entries(thread_id, wanted.offset, most) if known else []
+    except UnknownThread:  # inside a run whose events are pruned
+        entries, page["recovered"] = [], False
+    if entries:
+        page["more"] = entries[-1].seq < head
+    rows = b",".join(b'{"seq":%d,"event":%s}' % (each.seq, encode(each.event)) for each in entries)
+    return Answer(_with(page, b"events", b"[%s]" % rows))
+
+
+async def snapshot(request: ApiRequest, thread_id: str) -> Answer:
+    """The slim snapshot; `resume.seq` in it is the position to continue from."""
+    await request.allow_thread(thread_id)
+    return Answer(await request.cast.snapshot(thread_id))
+
+
+async def runs(request: ApiRequest, thread_id: str) -> Answer:
+    """The thread's runs, a tree by `parent`, and the thread's size."""
+    await request.allow_thread(thread_id)
+    found = await request.cast.log.runs(thread_id)
+    size: Any = await request.cast.threads.size(thread_id)
+    return Answer(RunList(runs=[run_row(each) for each in found], size=size))
+
+
+async def tool_result(request: ApiRequest, thread_id: str, call_id: str) -> Answer:
+    """A tool's whole result."""
+    await request.allow_thread(thread_id)
+    return Answer(ToolResult(content=await request.cast.threads.tool_result(thread_id, call_id)))
+
+
+# --------------------------------------------------------------------- doing
+
+
+async def say(request: ApiRequest, thread_id: str | None = None) -> Answer:
+    """Start a run with one more message; without a thread, in a new one."""
+    thread_id = await request.allow_thread(request.cast.options.new_id() if thread_id is None else thread_id)
+    given = _only(await request.json(), Say)
+    return await _say(request.cast, thread_id, given, from_run=_optional(given, "from_run"))
+
+
+async def branch(request: ApiRequest, thread_id: str) -> Answer:
+    """Start a run with one more message behind an earlier, named run."""
+    await request.allow_thread(thread_id)
+    given = _only(await request.json(), Branch)
+    return await _say(request.cast, thread_id, given, from_run=identifier("from_run", given.get("from_run")))
+
+
+async def resume(request: ApiRequest, thread_id: str) -> Answer:
+    """Answer the open questions, or continue after a crash, an error or a stop."""
+    await request.allow_thread(thread_id)
+    given = _only(await request.json(), Resume)
+    answers = given.get("answers")
+    if answers is not None and not isinstance(answers, list | dict):
+        raise BadRequest("answers must be a list of resume entries, or an object of answers by interrupt id")
+    return _started(await request.cast.resume(thread_id, answers))  # pyright: ignore[reportUnknownArgumentType]  # checked there
+
+
+async def stop(request: ApiRequest, run_id: str) -> Answer:
+    """Stop a run on whichever node: at its framework's next step, or at once when `hard`."""
+    hard = _only(await request.json(), Stop).get("hard", False)
+    if not isinstance(hard, bool):
+        raise BadRequest("hard must be true or false")
+    for thread_id in await threads_of(request.cast, run_id):
+        if await request.cast.access.allows(request.user, thread_id):
+            status = await request.cast.stop(run_id, hard, thread_id=thread_id)
+            content = Stopped(thread_id=thread_id, run_id=run_id, status=status)
+            return Answer(content, 200 if status == "stopped" else 202)
+    raise NotFound(f"no run {run_id!r} is active here")
+
+
+async def run_agent(request: ApiRequest, name: str | None = None) -> EventStream:
+    """The AG-UI endpoint: RunAgentInput in, the run's events out. The run continues when the client leaves."""
+    dropped: list[str] = []
+    body = await request.body()
+    heavy = len(body) >= HEAVY
+    given = (
+        await beside(lambda: _heavy_input(body, dropped)) if heavy else decode_input(body, dropped=dropped)
+    )
+    if dropped:
+        logger.warning("AG-UI 1.0 has no such parts, dropped from a run's input: %r", dropped[:5])
+    _check_ids(given)
+    await request.allow_thread(given.thread_id)
+    cast = request.cast
+    if name is None:
+        if len(cast.agents) != 1:
+            known = ", ".join(cast.agents) or "none"
+            raise NotFound(f"name the agent: post to agents/{{name}}; there are: {known}")
+        name = next(iter(cast.agents))
+    run = await cast.take(cast.agent(name), given)
+    return EventStream(of_run(run, cast.log), request.options.keepalive)
+
+
+async def token(request: ApiRequest) -> Answer:
+    """A token for sockets that cannot send headers: it allows to watch one thread, for a minute."""
+    given = _only(await request.json(), TokenFor).get("thread_id")
+    thread_id = await request.allow_thread(identifier("thread_id", given))
+    made = watch_token(request.cast, thread_id)
+    return Answer(Token(thread_id=thread_id, token=made, expires_in=LIFETIME))
+
+
+# ---------------------------------------------------------------------- host
+
+
+async def health(request: ApiRequest) -> Answer:
+    """Whether this host accepts runs."""
+    if request.cast.closing:
+        raise Closing("this host is shutting down")
+    return Answer(Health(status="ok", runs=len(request.cast.active)))
+
+
+async def metrics(request: ApiRequest) -> Answer:
+    """The host's numbers for Prometheus."""
+    await request.allow_host()
+    return Answer(numbers(request.cast.stats()).encode(), kind="text/plain; version=0.0.4; charset=utf-8")
+
+
+# --------------------------------------------------------------------- parts
+
+
+def run_row(run: RunInfo) -> RunRow:
+    """A run as JSON."""
+    return {
+        "run_id": run.run_id,
+        "parent": run.parent,
+        "edge": run.edge,
+        "attempt": run.attempt,
+        "status": run.status,
+        "first_seq": run.first_seq,
+        "last_seq": run.last_seq,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "terminal": run.terminal,
+        "usage": [_plain(each) for each in run.usage or ()],
+        "pruned": run.pruned,
+    }
+
+
+def _thread_row(thread: ThreadInfo) -> ThreadRow:
+    return {
+        "thread_id": thread.thread_id,
+        "last_seq": thread.last_seq,
+        "created_at": thread.created_at,
+        "updated_at": thread.updated_at,
+        "active": thread.owner is not None,
+    }
+
+
+def _position(request: ApiRequest) -> Position:
+    """The reader's position: `Last-Event-ID` of a stream that broke off, or `after` and `epoch`."""
+    last = request.headers.get("last-event-id")
+    if last:
+        return position(last)
+    return Position(request.query.get("epoch", ""), request.number("after", 0))
+
+
+async def _say(cast: Cast, thread_id: str, given: Mapping[str, Any], *, from_run: str | None) -> Answer:
+    message, agent = given.get("message"), _optional(given, "agent")
+    if not isinstance(message, str) or not 0 < len(message) <= LONGEST_MESSAGE:
+        raise BadRequest(f"message must be 1 to {LONGEST_MESSAGE} characters")
+    return _started(await cast.say(thread_id, message, agent=agent, from_run=from_run))
+
+
+def _heavy_input(body: bytes, dropped: list[str]) -> RunAgentInput:
+    if over_budget(body):
+        raise TooLarge(f"a body has at most {MOST_MESSAGES} messages and {MOST_VALUES} JSON values here")
+    return decode_input(body, dropped=dropped)
+
+
+def _check_ids(given: RunAgentInput) -> None:
+    identifier("threadId", given.thread_id)
+    identifier("runId", given.run_id)
+    if given.parent_run_id is not None:
+        identifier("parentRunId", given.parent_run_id)
+
+
+def _only(given: dict[str, Any], shape: type) -> dict[str, Any]:
+    """The body, if it has no field but those of its shape."""
+    known = [name for name in shape.__annotations__ if not name.startswith("__")]
+    for name in given:
+        if name not in known:
+            raise BadRequest(f"there is no field {name!r}; the fields are {', '.join(known)}")
+    return given
+
+
+def _optional(given: Mapping[str, Any], name: str) -> str | None:
+    value = given.get(name)
+    return None if value is None else identifier(name, value)
+
+
+def _started(run: Run) -> Answer:
+    return Answer(Started(thread_id=run.thread_id, run_id=run.run_id), 202)
+
+
+def _plain(model: Any) -> Any:
+    return {} if model is None else model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _with(page: Mapping[str, Any], name: bytes, value: bytes) -> bytes:
+    """An object with one more member that is JSON already: only `encode` writes events."""
+    return b'%s,"%s":%s}' % (dumps(dict(page))[:-1], name, value)

@@ -1,0 +1,68 @@
+"""A thread, or one run of it, as server-sent events. Each has `epoch:seq` as its id, so that a reader can reconnect.
+
+Knows entries and their order; does not know HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from ag_ui.core import RunErrorEvent, RunFinishedEvent
+
+from runcast.app.errors import BadRequest
+from runcast.app.host.followers import entries_of
+from runcast.app.nodes.handover import RemoteRun
+from runcast.app.runs.run import Run
+from runcast.broadcast import Position
+from runcast.slim import Entry, ReaderTooSlow, RunLog, SlimError, encode_sse
+
+
+async def live(log: RunLog, thread_id: str, after: int, epoch: str | None) -> AsyncGenerator[bytes]:
+    """All events behind a position and every new one, until the reader leaves or the host closes."""
+    last, known = after, epoch
+    while True:
+        try:
+            async with aclosing(log.attach(thread_id, last, epoch=known)) as entries:
+                async for entry in entries:
+                    last, known = entry.seq, entry.epoch
+                    yield _sse(entry)
+            return
+        except ReaderTooSlow:  # the store still has what the reader missed
+            continue
+        except SlimError:
+            return  # the reader reconnects with its position, and gets the error then
+
+
+async def of_run(run: Run, log: RunLog) -> AsyncGenerator[bytes]:
+    """One run from its start to its end; one that is cut short ends with an error event without an id."""
+    ended = False
+    try:
+        await run.begun()  # immediate, unless the run waits for a worker
+        async with aclosing(entries_of(run, log)) as entries:
+            async for entry in entries:
+                if entry.run_id != run.run_id:
+                    break
+                ended = isinstance(entry.event, RunFinishedEvent | RunErrorEvent)
+                yield _sse(entry)
+    except SlimError:
+        pass  # reported below
+    finally:
+        if isinstance(run, RemoteRun):
+            await run.abandon()  # this reader was its only watcher
+    if not ended:
+        yield encode_sse(
+            RunErrorEvent(message="the run was cut short here; resume it to continue", code="truncated")
+        )
+
+
+def position(last_event_id: str) -> Position:
+    """The position in an event's id."""
+    epoch, _, seq = last_event_id.rpartition(":")
+    if not (seq.isascii() and seq.isdigit() and len(seq) <= 16):
+        raise BadRequest("send Last-Event-ID as it was received: epoch:seq")
+    return Position(epoch, int(seq))
+
+
+def _sse(entry: Entry) -> bytes:
+    return encode_sse(entry.event, f"{entry.epoch}:{entry.seq}")

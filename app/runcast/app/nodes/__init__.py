@@ -1,0 +1,1 @@
+"""Workers and web nodes that share a store: requests, handover, recovery."""

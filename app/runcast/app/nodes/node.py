@@ -1,0 +1,242 @@
+"""What a process does for the others that share its log: it starts requested runs, stops its own, recovers lost ones.
+
+Requests are notes in the store: durable once acknowledged, and possible on every store. There are three kinds of
+mailbox: `stop OWNER` for runs of this process, `run AGENT` for runs that any worker with that agent may start, and
+`agents`, where workers announce theirs. A notification wakes the listener; mailboxes are also polled, so a missed
+notification only adds a short delay. Knows the cast; does not know HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from runcast.adapters import UnknownRun
+from runcast.app.errors import AppError, Busy, Closing, Full, Over, Overtaken
+from runcast.app.nodes.handover import RemoteAgent, RunRequest
+from runcast.app.nodes.orphans import recover_runs
+from runcast.app.nodes.requests import HOUR_MS, decline, is_used
+from runcast.slim import Note, SlimError, Watch
+
+if TYPE_CHECKING:
+    from runcast.app.host.cast import Cast
+
+AGENTS = "agents"
+POLL = 5.0  # seconds between two looks without a notification
+RETRY = 0.5  # seconds until something that failed is tried again
+AT_ONCE = 32  # requests that are being started at the same time
+REMEMBERED_MS = HOUR_MS  # how long an agent is known after its last worker was seen
+FAREWELL = 2.0  # seconds that a worker tries to withdraw its agents
+HEAVY = 0.01  # seconds that a worker waits at most for every run it has, so that idle workers come first
+
+logger = logging.getLogger("runcast.app")
+
+
+class Node:
+    """The work for other nodes. One per host; tenants' views share it."""
+
+    def __init__(self, cast: Cast) -> None:
+        self._cast = cast
+        self._options = cast.options
+        self.notes = cast.log.notes
+        self._tasks: list[asyncio.Task[None]] = []
+        self._acting: dict[str, asyncio.Task[None]] = {}  # by note id
+        self._stuck: set[str] = set()  # ids of notes to be tried again
+        self._woken = asyncio.Event()
+        self._mailboxes_changed = False
+
+    async def join(self) -> None:
+        """Publish this worker's agents, or read the others', before serving."""
+        try:
+            await (self._publish(self._cast.log.lease_ms) if self._options.work else self.look())
+        except SlimError as error:
+            logger.warning("the other nodes cannot be reached yet: %s", error)
+
+    def begin(self) -> None:
+        """Listen from now on; harmless to repeat."""
+        if self._tasks:
+            return
+        work: list[Callable[[], Awaitable[None]]] = [self._listen]
+        if self._options.work:
+            work.append(self._announce)
+        if self._options.recover != "off":
+            work.append(self._recover)
+        self._tasks = [asyncio.create_task(self._repeatedly(each)) for each in work]
+
+    def wake(self, *, agents: bool = False) -> None:
+        """Look again: there is room for a run, or another agent."""
+        self._mailboxes_changed = self._mailboxes_changed or agents
+        self._woken.set()
+
+    async def close(self) -> None:
+        """Stop listening; requests that were not started stay for other nodes."""
+        tasks = [*self._tasks, *self._acting.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._tasks and self._options.work:
+            with suppress(SlimError, TimeoutError):  # otherwise the announcement expires with the lease
+                async with asyncio.timeout(FAREWELL):
+                    await self._publish(0)
+        self._tasks = []
+
+    async def _repeatedly(self, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await work()
+            except SlimError as error:
+                logger.warning("the other nodes cannot be reached just now: %s", error)
+            except Exception:  # one bad note must not stop the listener
+                logger.exception("work for other nodes failed and is started again")
+            await asyncio.sleep(RETRY * random.uniform(0.5, 1.5))
+
+    # ------------------------------------------------------------- listening
+
+    def _mailboxes(self) -> list[str]:
+        if not self._options.work:
+            return [AGENTS]
+        return [f"run {name}" for name in self._cast.agents]
+
+    async def _listen(self) -> None:
+        self._mailboxes_changed = False
+        bell = await self.notes.listen(f"stop {self._cast.log.owner}", *self._mailboxes())
+        try:
+            while not self._mailboxes_changed:
+                await self.look()
+                await self._wait(bell)
+        finally:
+            bell.close()
+
+    async def _wait(self, bell: Watch) -> None:
+        waits: set[asyncio.Future[Any]] = {
+            asyncio.ensure_future(bell.wait()),
+            asyncio.ensure_future(self._woken.wait()),
+        }
+        try:
+            timeout = RETRY if self._stuck else POLL
+            await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+            await asyncio.wait(waits)
+        self._woken.clear()
+
+    async def look(self) -> None:
+        """Read the mailboxes and act on their notes."""
+        for note in await self.notes.read(f"stop {self._cast.log.owner}"):
+            self._act(note, self._stop)
+        if not self._options.work:
+            self._learn(await self.notes.read(AGENTS))
+        elif not self._cast.closing and not self._cast.slots.full:
+            notes = await self.notes.read(*self._mailboxes(), limit=AT_ONCE + len(self._stuck))
+            self._stuck &= {note.id for note in notes}
+            starting = sum(task.get_name().startswith("runcast run ") for task in self._acting.values())
+            for note in notes[: max(0, AT_ONCE - starting)]:
+                self._act(note, self.start_requested)
+
+    def _act(self, note: Note, do: Callable[[Note], Awaitable[bool]]) -> None:
+        """Handle the note in a background task; retry if it is still there."""
+        if note.id in self._acting:
+            return
+
+        async def act() -> None:
+            try:
+                done = await do(note)
+            except SlimError as error:
+                logger.warning("the request for run %r waits: %s", note.run_id, error)
+                done = False
+            except Exception:
+                logger.exception("the request for run %r failed", note.run_id)
+                done = False
+            (self._stuck.discard if done else self._stuck.add)(note.id)
+
+        task = asyncio.create_task(act(), name=f"runcast {note.box}")
+        self._acting[note.id] = task
+        task.add_done_callback(lambda _: self._acting.pop(note.id, None))
+
+    # ------------------------------------------------------------------ acts
+
+    async def _stop(self, note: Note) -> bool:
+        """Stop a run of this process; False while it is about to begin.
+
+        A run that lost its lease is not stopped by this process: the note stays, and keeps others from resuming it.
+        """
+        slots, (tenant, thread_id) = self._cast.slots, note.key
+        run = slots.in_thread(tenant, thread_id)
+        if run is None and slots.is_starting(tenant, thread_id):
+            return False
+        if run is not None and run.run_id == note.run_id:
+            try:
+                await run.stop(hard=note.body == b"hard")
+            except UnknownRun:
+                if run.active:
+                    return False
+            await run.over()
+        log = self._cast.for_tenant(tenant).log
+        ended = [info for thread, info in await log.find(note.run_id) if thread.thread_id == thread_id]
+        if not any(info.status == "truncated" for info in ended):
+            await self.notes.take(note)
+        return True
+
+    async def start_requested(self, note: Note) -> bool:
+        """Start a requested run; False when it has to wait. The run id ensures that it starts once."""
+        await asyncio.sleep(random.random() * HEAVY * len(self._cast.slots))
+        view, request = self._cast.for_tenant(note.key.tenant), RunRequest.decode(note.body)
+        try:
+            if not await is_used(view, note.key.thread_id, note.run_id):
+                await view.launcher.launch(request, note.key.thread_id, note.run_id)
+        except (Overtaken, Over) as error:
+            if not request.recovery and not await decline(view, note, error, "overtaken"):
+                return False
+        except (Busy, Full, Closing):
+            return False
+        except AppError as error:
+            if not await decline(view, note, error, "refused"):
+                return False
+        await self.notes.take(note)
+        return True
+
+    # ---------------------------------------------------------------- agents
+
+    async def _announce(self) -> None:
+        """Publish this worker's agents for as long as it lives."""
+        while True:
+            await self._publish(self._cast.log.lease_ms)
+            await asyncio.sleep(self._cast.log.lease_ms / 3_000)
+
+    async def _publish(self, lasting_ms: int) -> None:
+        if not self._cast.agents:
+            return
+        rows = [
+            {"name": each.name, "capabilities": _plain(each.capabilities())}
+            for each in self._cast.agents.values()
+        ]
+        name = f"node {self._cast.log.owner}"
+        await self.notes.leave(name, box=AGENTS, body=orjson.dumps(rows), lasting_ms=lasting_ms, replace=True)
+
+    def _learn(self, notes: list[Note]) -> None:
+        """Know the agents that workers announce, until their announcements were swept."""
+        rows = {each["name"]: each["capabilities"] for note in notes for each in orjson.loads(note.body)}
+        self._cast.agents.set_remote({name: RemoteAgent(name, rows[name]) for name in rows})
+
+    # -------------------------------------------------------------- recovery
+
+    async def _recover(self) -> None:
+        """Find runs whose process died. Every node looks, at random intervals; one resumes each run."""
+        while True:
+            await asyncio.sleep(self._options.recover_every * random.uniform(0.75, 1.25))
+            if not self._cast.closing:
+                await recover_runs(
+                    self._cast, "continue" if self._options.recover == "continue" else "report"
+                )
+                await self.notes.sweep(spare_ms=REMEMBERED_MS)
+
+
+def _plain(model: Any) -> Any:
+    return None if model is None else model.model_dump(mode="json", by_alias=True, exclude_none=True)

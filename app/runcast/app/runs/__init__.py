@@ -1,0 +1,1 @@
+"""One run in this process: its life, its slot, its answers, its handle."""

@@ -1,0 +1,70 @@
+"""An adapter for one tenant of a host: frameworks know threads by their ids only, so an agent gets ids that carry the
+tenant, and its events get the tenant's own ids back.
+
+Knows adapters; does not know users and their tenants (`access_policy.py`).
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any, cast
+
+from ag_ui.core import AgentCapabilities, Event, RunAgentInput, RunFinishedEvent, RunStartedEvent
+
+from runcast.adapters import Adapter, ResumePoint
+
+
+class ForTenant:
+    """An adapter as one tenant uses it: to the framework, two tenants' threads of one id are two threads."""
+
+    def __init__(self, adapter: Adapter, tenant: str) -> None:
+        self.name = adapter.name
+        self.reconciles_history = adapter.reconciles_history
+        self._adapter = adapter
+        self._prefix = f"{coded(tenant)}:"
+
+    def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncIterator[Event]:
+        """The run: its ids carry the tenant inside the framework, and not outside."""
+        prefix = self._prefix
+        parent = None if input.parent_run_id is None else prefix + input.parent_run_id
+        ids = {"thread_id": prefix + input.thread_id, "run_id": prefix + input.run_id}
+        given = {**ids, **({} if parent is None else {"parent_run_id": parent})}
+        return self._with_own_ids(self._adapter.run(input.model_copy(update=given), resume=resume))
+
+    async def _with_own_ids(self, events: AsyncIterator[Event]) -> AsyncGenerator[Event]:
+        async with aclosing(cast("AsyncGenerator[Event]", events)) as source:
+            async for event in source:
+                yield self._own(event) if isinstance(event, RunStartedEvent | RunFinishedEvent) else event
+
+    def _own(self, event: RunStartedEvent | RunFinishedEvent) -> Event:
+        update: dict[str, Any] = {name: self._bare(getattr(event, name)) for name in ("thread_id", "run_id")}
+        if isinstance(event, RunStartedEvent):
+            if event.parent_run_id is not None:
+                update["parent_run_id"] = self._bare(event.parent_run_id)
+            if event.input is not None:
+                update["input"] = self._bare_input(event.input)
+        return event.model_copy(update=update)
+
+    def _bare_input(self, input: RunAgentInput) -> RunAgentInput:
+        update = {name: self._bare(getattr(input, name)) for name in ("thread_id", "run_id")}
+        if input.parent_run_id is not None:
+            update["parent_run_id"] = self._bare(input.parent_run_id)
+        return input.model_copy(update=update)
+
+    def _bare(self, name: str) -> str:
+        return name.removeprefix(self._prefix)
+
+    async def stop(self, run_id: str, *, hard: bool = False) -> None:
+        """End a run of this tenant."""
+        await self._adapter.stop(self._prefix + run_id, hard=hard)
+
+    def capabilities(self) -> AgentCapabilities:
+        """The agent's capabilities, the same for all tenants."""
+        return self._adapter.capabilities()
+
+
+def coded(tenant: str) -> str:
+    """A tenant's name as channel names and ids can hold it: different names stay different, and none has a dot."""
+    return urlsafe_b64encode(tenant.encode("utf-8", "surrogatepass")).rstrip(b"=").decode()

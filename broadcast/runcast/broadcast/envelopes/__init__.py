@@ -1,0 +1,1 @@
+"""Entries mapped to compact envelopes, rolled up, bounded and queued."""

@@ -1,0 +1,164 @@
+"""Maps the entries of one thread to envelopes.
+
+Pure: the same entries from a run's start give the same envelopes, so that a replay needs no stored ones. Gives
+envelopes their position and keeps them within the budget; their payloads are made in `event_payloads`, `text_payloads`
+and `agui`. Does not know frameworks, channels, targets or time. A mapper belongs to one thread and receives every entry
+once, in order. It never raises for an entry's content: of an invalid stream it maps the valid events.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from runcast.broadcast.config import BroadcastConfig
+from runcast.broadcast.envelopes.agui import AGUI, faithful
+from runcast.broadcast.envelopes.budget import Budget
+from runcast.broadcast.envelopes.envelope import CHUNKS, Envelope, fit
+from runcast.broadcast.envelopes.event_payloads import event_handlers
+from runcast.broadcast.envelopes.run_view import Draft, RunView
+from runcast.broadcast.envelopes.split_text import split_text
+from runcast.broadcast.envelopes.text_payloads import Texts
+from runcast.broadcast.json_bytes import iso
+from runcast.slim.entry import Entry
+from runcast.slim.errors import InvalidStream
+from runcast.slim.protocol.chunk_expander import CHUNKS as SHORTHAND
+from runcast.slim.wire.codec import AnyEvent
+
+_RUNS_REMEMBERED = 64  # ended runs with a kept status, so that no envelope is made twice
+_ESCAPED = 12  # bytes that one character may need at most, as JSON in JSON
+_KEYS = 600  # bytes that an envelope of a chunk needs beside its ids and its text
+Handler = Callable[[RunView, Any, int], list[Draft]]
+
+
+class EnvelopeMapper:
+    """One thread's entries in, its envelopes out."""
+
+    def __init__(
+        self, config: BroadcastConfig | None = None, *, prev: int = 0, budget: Budget | None = None
+    ) -> None:
+        self.config = config or BroadcastConfig()
+        self.passed_over = 0  # chunk events without a message to continue
+        self._prev = prev  # seq of the last envelope
+        self._seen: int | None = None  # seq of the last entry
+        self._budget = budget or Budget(self.config.max_envelope_bytes)
+        self._runs: OrderedDict[str, RunView] = OrderedDict()
+        self._entry: Entry  # the one being mapped
+        self._at = 0  # its time
+        self._second = -1  # for which `_clock` is the beginning of a timestamp
+        self._clock = ""
+        handlers = event_handlers(self.config)
+        self._map: dict[type, Handler] = {kind: partial(each, self.config) for kind, each in handlers.items()}
+        self._map |= Texts(self.config, self._split).table()
+
+    @property
+    def position(self) -> int:
+        """The seq of the last envelope, which is the next one's `prev`."""
+        return self._prev
+
+    def feed(self, entry: Entry) -> list[Envelope]:
+        """The envelopes of one entry; often none."""
+        if self._seen is not None and entry.seq != self._seen + 1:
+            # Another worker mapped the entries between; its run ended with the entry before this one, and is complete.
+            self._prev = entry.seq - 1
+        self._seen = entry.seq
+        self._entry = entry
+        event = entry.event
+        stamp: int | None = getattr(event, "timestamp", None)
+        self._at = at = entry.at if stamp is None else stamp
+        if self.config.faithful:
+            return self._place(entry, self._faithful(entry))
+        view = self._runs.get(entry.run_id) or self._new_view(entry)
+        # Only shorthand opens a lane, and only an event that comes while one is open may close it.
+        if view.chunks.lanes or isinstance(event, SHORTHAND):
+            drafts = self._spelled_out(view, event, at)
+        else:
+            drafts = self._handle(view, event, at)
+        return self._place(entry, drafts) if drafts else []
+
+    def _handle(self, view: RunView, event: AnyEvent, at: int) -> list[Draft]:
+        handler = self._map.get(type(event))
+        return [] if handler is None else handler(view, event, at)
+
+    def _spelled_out(self, view: RunView, event: AnyEvent, at: int) -> list[Draft]:
+        """The same for events of which some are shorthand; an event may end a message that chunks began."""
+        try:
+            events = view.chunks.feed(event)
+        except InvalidStream:
+            self.passed_over += 1
+            return []
+        return [draft for each in events for draft in self._handle(view, each, at)]
+
+    def _new_view(self, entry: Entry) -> RunView:
+        ids = len(entry.thread_id) + len(entry.run_id) + len(entry.epoch)
+        room = (self._budget.limit - self._budget.overhead - _KEYS) // _ESCAPED - ids
+        self._runs[entry.run_id] = view = RunView(entry.run_id, room)
+        if len(self._runs) > _RUNS_REMEMBERED:
+            self._runs.popitem(last=False)
+        return view
+
+    # ------------------------------------------------------------------ placing
+
+    def _place(self, entry: Entry, drafts: Sequence[Draft]) -> list[Envelope]:
+        """Make envelopes of drafts, within the budget; several of one entry are numbered."""
+        count = len(drafts)
+        if count == 1:
+            envelopes = [self._envelope(entry, drafts[0], None)]
+        else:
+            envelopes = [self._envelope(entry, draft, (n, count)) for n, draft in enumerate(drafts, 1)]
+        if not self._small(entry, drafts):
+            envelopes = [fit(envelope, self._budget) for envelope in envelopes]
+        self._prev = entry.seq
+        return envelopes
+
+    def _envelope(self, entry: Entry, draft: Draft, part: tuple[int, int] | None) -> Envelope:
+        return Envelope(
+            draft[0],
+            entry.thread_id,
+            entry.run_id,
+            self._stamp(self._at),
+            entry.seq,
+            self._prev,
+            entry.epoch,
+            draft[1],
+            part,
+        )
+
+    def _small(self, entry: Entry, drafts: Sequence[Draft]) -> bool:
+        """Whether this is one chunk of text that fits without being measured."""
+        kind, payload = drafts[0]
+        return len(drafts) == 1 and kind in CHUNKS and self._runs[entry.run_id].has_room(payload)
+
+    def _stamp(self, at: int) -> str:
+        """As `iso`, which is called once a second."""
+        second, millis = divmod(at, 1000)
+        if second != self._second:
+            self._second, self._clock = second, iso(second * 1000)[:-4]
+        return f"{self._clock}{millis:03}Z"
+
+    def _split(self, kind: str, payload: dict[str, Any], key: str = "chunk") -> list[str]:
+        """The text in pieces that each fit into an envelope: none of it is cut."""
+        text: str = payload[key]
+        entry = self._entry
+
+        def fits(piece: str) -> bool:
+            numbered = {**payload, "chunk_index": 10**9} if key == "chunk" else payload
+            draft = (kind, {**numbered, key: piece})
+            return self._budget.fits(self._envelope(entry, draft, (10**6, 10**6)).encode())
+
+        return split_text(text, fits)
+
+    # ----------------------------------------------------------------- faithful
+
+    def _faithful(self, entry: Entry) -> list[Draft]:
+        """The event itself; one that is too large in pieces that are events, or reduced to its ids."""
+
+        def split(payload: dict[str, Any]) -> list[str]:
+            return self._split(AGUI, payload, "delta")
+
+        def fits(payload: dict[str, Any]) -> bool:
+            return self._budget.fits(self._envelope(entry, (AGUI, payload), None).encode())
+
+        return [(AGUI, payload) for payload in faithful(entry.event, fits=fits, split=split)]

@@ -1,0 +1,190 @@
+"""Streamed text and reasoning in chunks, and the snapshots that correct them.
+
+Knows the length of each text and whether a later snapshot differs from it; does not know entries, positions or other
+kinds of events.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any, cast
+
+from ag_ui.core import (
+    MessagesSnapshotEvent,
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+)
+
+from runcast.broadcast.config import BroadcastConfig
+from runcast.broadcast.envelopes.run_view import Draft, RunView, TextView, owned
+from runcast.slim.folding.run_metadata import metadata_of
+from runcast.slim.values.truncation import clean
+
+TEXT, THOUGHT = "agent.stream.chunk", "agent.reasoning.chunk"
+Split = Callable[[str, dict[str, Any]], list[str]]
+
+
+class Texts:
+    """Turns deltas into numbered chunks. `split` cuts a chunk into pieces that fit into envelopes."""
+
+    def __init__(self, config: BroadcastConfig, split: Split) -> None:
+        self._config = config
+        self._chunks = config.chunks
+        self._longest = config.max_response_chars
+        self._split = split
+
+    def table(self) -> dict[type, Callable[[RunView, Any, int], list[Draft]]]:
+        """The handler of each event type."""
+        table: dict[type, Callable[[RunView, Any, int], list[Draft]]] = {
+            TextMessageStartEvent: self.started,
+            TextMessageContentEvent: self.continued,
+            TextMessageEndEvent: self.ended,
+        }
+        if self._chunks:
+            table[MessagesSnapshotEvent] = self.corrected
+        if self._config.reasoning:
+            table[ReasoningMessageContentEvent] = self.thought
+            table[ReasoningMessageEndEvent] = self.thought_ended
+        return table
+
+    def started(self, view: RunView, event: TextMessageStartEvent, at: int) -> list[Draft]:
+        """A message opens, or opens again; the first envelope comes with its first text."""
+        known = view.texts.get(event.message_id)
+        if known is None:
+            role = event.role or "assistant"
+            view.texts[event.message_id] = known = TextView(role, event.subagent_run_id)
+        known.gone = False
+        if known.role == "assistant" and known.owner is None and view.response_id != event.message_id:
+            view.response_id, view.response = event.message_id, ""
+        return []
+
+    def continued(self, view: RunView, event: TextMessageContentEvent, at: int) -> list[Draft]:
+        """Text of a message that was started; that of others is dropped, as the client does."""
+        text = view.texts.get(event.message_id)
+        if text is None or text.gone:
+            return []
+        if view.response_id == event.message_id and len(view.response) <= self._longest:
+            view.response += event.delta[: self._longest + 1]
+        if not self._chunks:
+            return []
+        piece = _whole(text, event.delta)
+        return self._chunk(view, TEXT, event.message_id, text, piece) if piece else []
+
+    def ended(self, view: RunView, event: TextMessageEndEvent, at: int) -> list[Draft]:
+        """The message is complete; half a character that nothing followed is shown as a replacement character."""
+        text = view.texts.get(event.message_id)
+        if text is None or text.gone or not self._chunks:
+            return []
+        rest, text.half = clean(text.half), ""
+        return self._chunk(view, TEXT, event.message_id, text, rest, complete=True)
+
+    def thought(self, view: RunView, event: ReasoningMessageContentEvent, at: int) -> list[Draft]:
+        """Reasoning as it comes."""
+        text = self._thought(view, event.message_id, event.subagent_run_id)
+        piece = _whole(text, event.delta)
+        return self._chunk(view, THOUGHT, event.message_id, text, piece) if piece else []
+
+    def thought_ended(self, view: RunView, event: ReasoningMessageEndEvent, at: int) -> list[Draft]:
+        """The thought is complete."""
+        text = self._thought(view, event.message_id, event.subagent_run_id)
+        rest, text.half = clean(text.half), ""
+        return self._chunk(view, THOUGHT, event.message_id, text, rest, complete=True)
+
+    def corrected(self, view: RunView, event: MessagesSnapshotEvent, at: int) -> list[Draft]:
+        """A snapshot that differs from the streamed text replaces it: redacted text must not stay visible.
+
+        Absence deletes: a message that is not in the snapshot becomes empty.
+        """
+        drafts: list[Draft] = []
+        contents = {message.id: message.content for message in event.messages}
+        for message_id, text in view.texts.items():
+            content = contents.get(message_id) or ""
+            text.gone = message_id not in contents
+            if isinstance(content, str):  # else it is media, which no envelope carries
+                drafts += self._replaced(view, message_id, text, clean(content))
+        return drafts + self._from_before(view, event, contents)
+
+    def _from_before(
+        self, view: RunView, event: MessagesSnapshotEvent, contents: dict[str, Any]
+    ) -> list[Draft]:
+        """Corrections that the snapshot names for messages of an earlier run, which this view does not have."""
+        named = metadata_of(event).get("corrects")
+        if not isinstance(named, dict):
+            return []
+        named = cast("dict[str, list[str]]", named)
+        drafts: list[Draft] = []
+        for kind, key in ((TEXT, "messages"), (THOUGHT, "reasoning")):
+            known = view.texts if kind == TEXT else {}
+            if kind == THOUGHT and not self._config.reasoning:
+                continue
+            for message_id in named.get(key, ()):
+                content = contents.get(message_id) or ""
+                if message_id in known or not isinstance(content, str):
+                    continue
+                role = "assistant" if kind == TEXT else "reasoning"
+                pieces = self._chunk(view, kind, message_id, TextView(role), clean(content), complete=True)
+                pieces[0][1]["replace"] = True
+                drafts += pieces
+        return drafts
+
+    def _replaced(self, view: RunView, message_id: str, text: TextView, full: str) -> list[Draft]:
+        if text.half == "" and len(full) == text.length and zlib.crc32(full.encode()) == text.crc:
+            return []
+        text.length = text.crc = 0
+        text.half = ""
+        pieces = self._chunk(view, TEXT, message_id, text, full, complete=True)
+        pieces[0][1]["replace"] = True
+        if view.response_id == message_id:
+            view.response = full[: self._longest + 1]
+        return pieces
+
+    def _thought(self, view: RunView, message_id: str, owner: str | None) -> TextView:
+        text = view.thoughts.get(message_id)
+        if text is None:
+            text = view.thoughts[message_id] = TextView("reasoning", owner)
+        return text
+
+    def _chunk(
+        self, view: RunView, kind: str, message_id: str, text: TextView, piece: str, *, complete: bool = False
+    ) -> list[Draft]:
+        payload: dict[str, Any] = {
+            "message_id": message_id,
+            "chunk": piece,
+            "chunk_index": text.index,
+            "is_complete": complete,
+        }
+        if text.role not in ("assistant", "reasoning"):
+            payload["role"] = text.role
+        step = view.current_step(text.owner)
+        if step is not None:
+            payload["step_number"] = step
+        owned(payload, text.owner)
+        text.length += len(piece)
+        text.crc = zlib.crc32(piece.encode(), text.crc)
+        if view.has_room(payload):
+            text.index += 1
+            return [(kind, payload)]
+        pieces = self._split(kind, payload)
+        text.index += len(pieces)
+        first: int = payload["chunk_index"]
+        drafts = [
+            (kind, {**payload, "chunk": each, "chunk_index": first + n, "is_complete": False})
+            for n, each in enumerate(pieces)
+        ]
+        drafts[-1][1]["is_complete"] = complete
+        return drafts
+
+
+def _whole(text: TextView, delta: str) -> str:
+    """The delta after the half character that was held; a new half at its end is held in turn."""
+    if delta.isascii() and not text.half:
+        return delta
+    piece = text.half + delta
+    text.half = ""
+    if piece and "\ud800" <= piece[-1] <= "\udbff":
+        text.half, piece = piece[-1], piece[:-1]
+    return clean(piece)

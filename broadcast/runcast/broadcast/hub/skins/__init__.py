@@ -1,0 +1,1 @@
+"""The hub's faces: the `websockets` library, ASGI, the Pusher HTTP API."""

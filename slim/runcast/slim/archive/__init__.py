@@ -1,0 +1,1 @@
+"""Data derived from finished runs: lineage, segments, snapshots, exports; and its removal."""

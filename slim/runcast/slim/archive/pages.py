@@ -1,0 +1,118 @@
+"""Entries in pages, and stored records as `ThreadInfo` and `RunInfo`.
+
+Knows that entries of a pruned run come from its segment; does not know the reader. The events of a segment take the
+first seqs of its run, and the last event takes the last seq that the segment covers. So a reader may begin before or
+behind such a run, but not inside it, where a seq no longer names one event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runcast.slim.archive.derived import Derived
+from runcast.slim.archive.info import RunInfo, ThreadInfo
+from runcast.slim.archive.run_end import usage_of
+from runcast.slim.entry import Entry
+from runcast.slim.errors import UnknownThread
+from runcast.slim.stores import Store
+from runcast.slim.stores.records import Key, NewEvent, Page, StoredEvent, StoredRun, StoredThread
+from runcast.slim.wire.codec import decode
+
+
+class Pages:
+    """Reads one store's threads."""
+
+    def __init__(self, store: Store, derived: Derived) -> None:
+        self._store = store
+        self._derived = derived
+
+    async def page(self, key: Key, after: int, limit: int | None) -> tuple[str | None, list[Entry]]:
+        """The thread's epoch, and about `limit` entries behind `after`: a pruned run comes whole."""
+        found = await self._store.events(key, after=after, limit=limit)
+        if found.epoch is None:
+            return None, []
+        together = _together(found.events, after)
+        if not together and after < found.last_seq:
+            return found.epoch, await self._pruned(key, found, after)
+        return found.epoch, [stored_entry(key, found.epoch, row.run_id, row) for row in together]
+
+    async def _pruned(self, key: Key, found: Page, after: int) -> list[Entry]:
+        runs = await self._store.runs(key)
+        run = next(run for run in runs if run.first_seq <= after + 1 <= run.last_seq)
+        if run.first_seq != after + 1 or not run.pruned:
+            raise UnknownThread(
+                f"run {run.run_id!r} was pruned and its entries were folded; seq {after} lies inside it: "
+                f"restore the thread, or read it from after={run.first_seq - 1}"
+            )
+        segment = (await self._derived.segments(key, [run]))[run.seq]
+        first, count = run.first_seq, len(segment.events)
+        seqs = [*range(first, first + count - 1), segment.seq]
+        return [
+            Entry(key.thread_id, seq, found.epoch or "", run.run_id, at, event)
+            for seq, (at, event) in zip(seqs, segment.events, strict=True)
+        ]
+
+    async def entries(self, key: Key, after: int, limit: int | None) -> list[Entry]:
+        """Entries behind `after`, read page by page."""
+        found: list[Entry] = []
+        while limit is None or len(found) < limit:
+            entries = (await self.page(key, after, None if limit is None else limit - len(found)))[1]
+            if not entries:
+                break
+            found += entries
+            after = entries[-1].seq
+        return found
+
+
+def _together(rows: Sequence[StoredEvent], after: int) -> Sequence[StoredEvent]:
+    """The rows that follow `after` and each other without a gap."""
+    if rows and rows[-1].seq == after + len(rows):
+        return rows
+    return [row for n, row in enumerate(rows, after + 1) if row.seq == n]
+
+
+def stored_entry(key: Key, epoch: str, run_id: str, row: StoredEvent | NewEvent) -> Entry:
+    """An entry from the bytes of its event."""
+    return Entry(key.thread_id, row.seq, epoch, run_id, row.at, decode(row.payload, legacy=False))
+
+
+def thread_info(thread: StoredThread, now: int) -> ThreadInfo:
+    """A stored thread as the log describes it."""
+    leased = thread.owner is not None and (thread.until or 0) >= now
+    return ThreadInfo(
+        thread.key.thread_id,
+        thread.epoch,
+        thread.last_seq,
+        thread.created_at,
+        thread.updated_at,
+        thread.owner if leased else None,
+        thread.until if leased else None,
+    )
+
+
+def run_info(run: StoredRun, names: dict[int, str], *, leased: bool) -> RunInfo:
+    """A stored run as the log describes it. A run in progress without a lease has lost its owner."""
+    status = "truncated" if run.status == "in_progress" and not leased else run.status
+    return RunInfo(
+        run.run_id,
+        names.get(run.parent_seq or 0),
+        run.edge,
+        run.attempt,
+        status,
+        run.first_seq,
+        run.last_seq,
+        run.started_at,
+        run.ended_at,
+        run.terminal,
+        usage_of(run.usage),
+        run.wire_parent,
+        run.pruned,
+    )
+
+
+async def runs_of(store: Store, key: Key, now: int) -> list[RunInfo]:
+    """All runs of a thread, oldest first."""
+    thread, runs = await store.thread(key), await store.runs(key)
+    leased = thread is not None and thread_info(thread, now).owner is not None
+    names = {run.seq: run.run_id for run in runs}
+    return [run_info(run, names, leased=leased) for run in runs]

@@ -1,0 +1,270 @@
+"""A thread as JSON Lines, for import into another store.
+
+Knows the lines: a header, then for every run a line about it and a line for each of its entries, with the bytes of
+the event as they were stored. Does not know files or compression. A thread with pruned runs is exported as the
+content of its segments, and is imported under another epoch with seqs of its own; any other keeps epoch and seqs.
+
+Raw parts and derived data are not exported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from runcast.slim.archive.derived import Derived
+from runcast.slim.archive.run_end import type_of, usage_of
+from runcast.slim.errors import Conflict, UnknownThread, WireError
+from runcast.slim.stores import Store
+from runcast.slim.stores.records import (
+    Batch,
+    Edge,
+    Key,
+    Lease,
+    NewEvent,
+    NewRun,
+    RunEnd,
+    RunStatus,
+    StoredRun,
+    StoredThread,
+)
+from runcast.slim.values.identifiers import identifier
+from runcast.slim.wire.codec import decode, encode
+
+FORMAT = 1
+PAGE = 1_000
+EDGES: tuple[Edge, ...] = ("continue", "branch", "resume", "spawn")
+ENDS: tuple[RunStatus, ...] = ("completed", "failed", "interrupted", "cancelled", "truncated")
+LONGEST_EPOCH = 64  # as readers bring it back
+LONGEST_RUN_ID = 4_096  # a subagent's id holds its parents' ids
+LATEST = 2**53  # milliseconds that every store and every reader can hold
+MARK = b',"event":'
+Line = dict[str, Any]
+
+
+async def export_lines(store: Store, derived: Derived, key: Key) -> AsyncIterator[bytes]:
+    """The lines of a thread, each with its line break."""
+    thread = await store.thread(key)
+    if thread is None:
+        raise UnknownThread(f"there is no thread {key.thread_id!r}")
+    runs = await store.runs(key)
+    whole = not any(run.pruned for run in runs)
+    header: Line = {"runcast": FORMAT, "thread_id": key.thread_id, "whole": whole, "epoch": thread.epoch}
+    if not whole:  # another epoch, the same for every export of what is left
+        pruned = [run.run_id for run in runs if run.pruned]
+        header["epoch"] = sha256(orjson.dumps([thread.epoch, thread.last_seq, pruned])).hexdigest()[:32]
+    yield _line(header | {"last_seq": await _length(store, key, thread, runs)})
+    names = {run.seq: run.run_id for run in runs}
+    for run in runs:
+        yield _line({"run": _described(run, names)})
+        async for line in _entries(store, derived, key, run):
+            yield line
+
+
+async def _length(store: Store, key: Key, thread: StoredThread, runs: Sequence[StoredRun]) -> int:
+    """The number of entries that an export holds."""
+    pruned = {run.seq: run for run in runs if run.pruned}
+    index = await store.blob_index(key, "segment") if pruned else []
+    folded = {info.run: info for info in index if info.run in pruned}
+    saved = [info.seq - pruned[run].first_seq + 1 - info.events for run, info in folded.items()]
+    return thread.last_seq - sum(saved)
+
+
+async def _entries(store: Store, derived: Derived, key: Key, run: StoredRun) -> AsyncIterator[bytes]:
+    after = run.first_seq - 1
+    if run.pruned:
+        segment = (await derived.segments(key, [run]))[run.seq]
+        for at, event in segment.events:
+            yield b'{"at":%d%s%s}\n' % (at, MARK, encode(event))
+        after = segment.seq
+    while after < run.last_seq:
+        page = await store.events(key, after=after, upto=run.last_seq, limit=PAGE)
+        for row in page.events:
+            yield b'{"seq":%d,"at":%d%s%s}\n' % (row.seq, row.at, MARK, row.payload)
+        after = page.events[-1].seq if page.events else run.last_seq
+
+
+def _described(run: StoredRun, names: dict[int, str]) -> Line:
+    line: Line = {
+        "run_id": run.run_id,
+        "parent": names.get(run.parent_seq or 0),
+        "edge": run.edge,
+        "wire_parent": run.wire_parent,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "status": "truncated" if run.status == "in_progress" else run.status,
+        "terminal": run.terminal,
+        "usage": None if run.usage is None else orjson.loads(run.usage),
+    }
+    return {name: value for name, value in line.items() if value is not None}
+
+
+class Importer:
+    """Writes the lines of a thread into a store, run by run."""
+
+    def __init__(
+        self, store: Store, tenant: str, *, owner: str, now: int, lease_ms: int, new_id: Callable[[], str]
+    ) -> None:
+        self._store = store
+        self._tenant = tenant
+        self._owner = owner
+        self._now = now
+        self._lease_ms = lease_ms
+        self._new_id = new_id
+        self._lease: Lease | None = None
+        self._next = 1
+        self._run: Line | None = None
+        self._number = 0
+        self._events: list[NewEvent] = []
+
+    async def read(self, lines: AsyncIterator[bytes]) -> str:
+        """Import all lines; returns the thread's id. After an error nothing of them is stored."""
+        try:
+            return await self._read(lines)
+        except BaseException:
+            if self._lease is not None:
+                await self._undo(self._lease)
+            raise
+
+    async def _read(self, lines: AsyncIterator[bytes]) -> str:
+        number = 0
+        async for line in lines:
+            number += 1
+            if self._lease is not None:
+                await self._take(line, number)
+                continue
+            header = _header(line)
+            if await self._is_here(header):
+                return str(header["thread_id"])
+            await self._open(header)
+        if self._lease is None:
+            raise WireError("no lines", expected="a thread as export writes it")
+        await self._end_run()
+        await self._append(self._lease, until=None)
+        return self._lease.key.thread_id
+
+    async def _undo(self, lease: Lease) -> None:
+        thread = await self._store.thread(lease.key)
+        self._run, self._number, self._events = None, 0, []
+        self._next = thread.last_seq + 1 if thread else 1
+        await self._append(lease, until=None)
+        await self._store.delete(lease.key, now=self._now)
+
+    def _key(self, header: Line) -> Key:
+        return Key(self._tenant, str(header["thread_id"]))
+
+    async def _is_here(self, header: Line) -> bool:
+        """Whether this very thread was imported before."""
+        thread = await self._store.thread(self._key(header))
+        if thread is None or thread.last_seq == 0:
+            return False
+        if header.get("epoch") == thread.epoch and header.get("last_seq") == thread.last_seq:
+            return True
+        raise Conflict(f"thread {header['thread_id']!r} exists already with other entries: delete it first")
+
+    async def _open(self, header: Line) -> None:
+        until = self._now + self._lease_ms
+        epoch = str(header.get("epoch") or self._new_id())
+        self._lease = await self._store.acquire(
+            self._key(header), owner=self._owner, now=self._now, until=until, epoch=epoch
+        )
+
+    async def _take(self, line: bytes, number: int) -> None:
+        try:
+            head, mark, payload = line.rstrip().partition(MARK)
+            fields: Line = orjson.loads(head + b"}" if mark else line)
+            if not mark:
+                await self._end_run()
+                self._run = _run(fields["run"])
+                return
+            event = decode(payload[:-1], legacy=False)
+            self._events.append(NewEvent(self._next, _time(fields, "at"), type_of(event), payload[:-1]))
+        except (KeyError, TypeError, ValueError, WireError) as error:
+            raise WireError(f"line {number} is not a line of an exported thread ({error})") from error
+        if self._run is None:
+            raise WireError(f"line {number}: an entry before any run")
+        self._next += 1
+        if len(self._events) >= PAGE:
+            await self._write()
+
+    async def _end_run(self) -> None:
+        run, lease = self._run, self._lease
+        if run is not None and lease is not None:
+            if self._events or not self._number:
+                await self._write()
+            now = int(run.get("ended_at") or run["started_at"])
+            if (
+                run["status"] == "truncated"
+            ):  # ended before this thread was made: no host resumes it by itself
+                now = min(now, self._now - 1)
+            await self._append(lease, end=_end(run), now=now)
+        self._run, self._number = None, 0
+
+    async def _write(self) -> None:
+        if self._lease is not None and self._run is not None:
+            self._number = await self._append(self._lease, now=int(self._run["started_at"]))
+
+    async def _append(
+        self, lease: Lease, *, end: RunEnd | None = None, now: int | None = None, until: int | None = -1
+    ) -> int:
+        run, events = self._run, tuple(self._events)
+        self._events = []
+        place: NewRun | int = self._number
+        if run is not None and not self._number:
+            place = NewRun(run["run_id"], run.get("parent"), run["edge"], run.get("wire_parent"))
+        batch = Batch(
+            lease.key,
+            lease.owner,
+            lease.token,
+            batch_id=self._new_id(),
+            first_seq=self._next - len(events),
+            run=place,
+            events=events,
+            end=end,
+            until=self._now + self._lease_ms if until == -1 else until,
+            now=self._now if now is None else now,
+        )
+        return await self._store.append(batch)
+
+
+def _header(line: bytes) -> Line:
+    try:
+        header: Line = orjson.loads(line)
+        if header["runcast"] != FORMAT:
+            raise WireError("an export of another format", expected=f"format {FORMAT}")
+        identifier("the header's thread_id", header["thread_id"])
+        if header.get("epoch"):
+            identifier("the header's epoch", header["epoch"], longest=LONGEST_EPOCH)
+    except (KeyError, TypeError, ValueError) as error:
+        raise WireError(f"no exported thread ({error})", expected="the lines that export writes") from error
+    return header
+
+
+def _run(line: Line) -> Line:
+    """The line about a run, if its fields are valid."""
+    if line["edge"] not in EDGES or line["status"] not in ENDS:
+        raise ValueError(f"edge {line['edge']!r}, status {line['status']!r}")
+    for name in ("run_id", *(name for name in ("parent", "wire_parent", "terminal") if name in line)):
+        identifier(name, line[name], longest=LONGEST_RUN_ID)
+    usage_of(orjson.dumps(line.get("usage", [])))  # raises when it is not valid
+    times = {name: _time(line, name) for name in ("started_at", "ended_at") if name in line}
+    return line | {"started_at": times["started_at"], **times}
+
+
+def _time(line: Line, name: str) -> int:
+    value = line[name]
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < LATEST:
+        raise ValueError(f"{name} is {value!r:.40}, not milliseconds")
+    return value
+
+
+def _end(run: Line) -> RunEnd:
+    usage = run.get("usage")
+    return RunEnd(run["status"], run.get("terminal"), None if usage is None else orjson.dumps(usage))
+
+
+def _line(value: Line) -> bytes:
+    return orjson.dumps(value) + b"\n"

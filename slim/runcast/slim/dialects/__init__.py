@@ -1,0 +1,1 @@
+"""Older dialects of AG-UI, upgraded to 1.0."""

@@ -1,0 +1,1 @@
+"""Folds events into the conversation that they describe."""

@@ -1,0 +1,1 @@
+"""The live log: leases, appends, readers and notes."""

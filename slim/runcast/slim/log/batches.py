@@ -1,0 +1,292 @@
+"""The unwritten part of a thread: its lease, its open run, and events that are not durable yet.
+
+Knows batches, their retry and when one is due; does not know the meaning of an event. Nothing is visible before a
+flush has written it. All unflushed events belong to one run: its first batch creates the run, its last one ends it
+and releases the lease.
+
+A sent batch keeps its id until the store has answered. After a lost connection the same batch is sent again and cannot
+count twice. One batch of a thread is under way at a time; a cancelled caller does not stop it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from runcast.slim.errors import Conflict, LineageError, StoreError
+from runcast.slim.stores.records import Answer, Batch, Key, Lease, NewEvent, NewRun, RunEnd
+
+if TYPE_CHECKING:
+    from runcast.slim.log.engine import Core
+
+LOG = logging.getLogger("runcast.log")
+RETRY_MS = 1_000  # after a failed flush, unless another call retries sooner
+
+
+@dataclass(slots=True)
+class Counters:
+    """Counters that the writers of a log share."""
+
+    appended: int = 0
+    flushed: int = 0
+    batches: int = 0
+    lost: int = 0
+    violations: int = 0
+    raw_dropped: int = 0
+    store_errors: int = 0
+    leases_lost: int = 0
+
+
+@dataclass(slots=True)
+class OpenRun:
+    """The run that is being written; `number` is the store's, once its first batch is written."""
+
+    run_id: str
+    new: NewRun | None
+    number: int = 0
+    end: RunEnd | None = None
+
+
+class BatchQueue:
+    """Events of one thread on their way to the store. The caller keeps its own calls in order."""
+
+    def __init__(self, key: Key, core: Core) -> None:
+        self.key = key
+        self.lease: Lease | None = None
+        self.head: str | None = None  # the run that the next one continues
+        self.run: OpenRun | None = None
+        self.ended: str | None = None  # the run that ended here last
+        self.failure: StoreError | None = None  # of the last flush
+        self.fenced: Conflict | LineageError | None = None  # why the last run cannot be written any more
+        self._core = core
+        self._options = core.options
+        self._count = core.count
+        self._next = 1
+        self._until = 0
+        self._epoch = ""
+        self._fresh: list[NewEvent] = []
+        self._raws: list[NewEvent] = []
+        self._sent: Batch | None = None  # sent and not answered yet, or to be sent again
+        self._answer: asyncio.Future[StoreError | LineageError | None] | None = None  # to the batch under way
+        self._callers = 0  # of `flush`, which raises the error
+        self._retry: asyncio.TimerHandle | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a run is open and has not ended."""
+        return self.run is not None and self.run.end is None
+
+    @property
+    def run_id(self) -> str | None:
+        """The open run's id."""
+        return self.run.run_id if self.run else None
+
+    @property
+    def unflushed(self) -> int:
+        """Events that are not durable yet."""
+        return len(self._fresh) + (len(self._sent.events) if self._sent else 0)
+
+    @property
+    def last_seq(self) -> int:
+        """The last seq that was given, durable or not."""
+        return self._next - 1
+
+    @property
+    def is_due(self) -> bool:
+        """Whether to wait for a flush now rather than to gather more."""
+        return len(self._fresh) >= self._options.flush_events or self.failure is not None
+
+    async def acquire(self) -> Lease:
+        """The thread's lease, taken if it is not held. `Conflict` while another owner holds it."""
+        if self.lease is None:
+            now = self._options.clock()
+            until, epoch = now + self._options.lease_ms, self._options.new_id()
+            lease = await self._core.store.acquire(
+                self.key, owner=self._core.owner, now=now, until=until, epoch=epoch
+            )
+            self.lease, self._until, self._next = lease, until, lease.last_seq + 1
+            self._epoch = lease.epoch
+            self.head = lease.head.run_id if lease.head else None
+        return self.lease
+
+    def begin(self, run: OpenRun) -> None:
+        """Open a run for the events that follow."""
+        self.run = run
+        self.fenced = None
+        if run.new is not None and run.new.edge != "spawn":
+            self.head = run.run_id
+
+    def put(self, type: str, payload: bytes) -> NewEvent:
+        """Give an event its place."""
+        event = NewEvent(self._next, self._options.clock(), type, payload)
+        self._fresh.append(event)
+        self._next += 1
+        self._count.appended += 1
+        return event
+
+    def keep_raw(self, type: str, payload: bytes) -> None:
+        """Keep a raw part apart from the entries, under the seq of the next one."""
+        self._raws.append(NewEvent(self._next, self._options.clock(), type, payload))
+
+    def arm(self) -> None:
+        """Write at once if the store is idle, or with the next write."""
+        self._core.committer.gather(self._send_next)
+
+    async def flush_quietly(self) -> None:
+        """Flush before a read: an error is logged, and raised by the next call that needs the store."""
+        try:
+            await self.flush()
+        except (StoreError, LineageError) as error:
+            self._warn(error)
+
+    async def flush(self) -> None:
+        """Make everything durable. After a `StoreError` the events are kept, and the next flush tries again."""
+        while self._send_next() is not None:
+            await self._answered()
+        self._cancel_retry()
+
+    async def _answered(self) -> None:
+        """Wait for the batch under way; raise the error that answers it."""
+        if self._answer is not None:
+            self._callers += 1
+            try:
+                error = await asyncio.shield(self._answer)
+            finally:
+                self._callers -= 1
+            if error is not None:
+                raise error
+
+    def _send_next(self) -> object:
+        """Send the next batch unless one is under way; None when there is nothing to send."""
+        if self._answer is None and (batch := self._batch()) is not None:
+            self._send(batch)
+        return self._answer
+
+    def _send(self, batch: Batch) -> None:
+        self._answer = asyncio.get_running_loop().create_future()
+        self._core.committer.write(batch, partial(self._take_answer, batch))
+
+    def _take_answer(self, batch: Batch, answer: Answer) -> None:
+        answered, self._answer = self._answer, None
+        error = None if isinstance(answer, int) else answer
+        if isinstance(answer, int):
+            self._written(batch, answer)
+        elif isinstance(answer, Conflict | LineageError):
+            self._drop(answer)
+        else:
+            self._count.store_errors += 1
+            self.failure = answer
+            self._cancel_retry()
+            self._retry = asyncio.get_running_loop().call_later(RETRY_MS / 1000, self.arm)
+        if error is not None and not self._callers:
+            self._warn(error)
+        if answered is not None:
+            answered.set_result(error)
+
+    def _warn(self, error: StoreError | LineageError) -> None:
+        LOG.warning("thread %r: entries could not be written: %s", self.key.thread_id, error)
+
+    def _cancel_retry(self) -> None:
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
+
+    async def renew_quietly(self) -> None:
+        """Renew the lease in the background, unless a batch under way does so."""
+        try:
+            if self._answer is None:
+                await self.renew()
+        except (StoreError, LineageError) as error:
+            LOG.warning("thread %r: the lease could not be renewed: %s", self.key.thread_id, error)
+
+    async def renew(self) -> None:
+        """Renew the lease when a third of it has passed, or when the clock was set back."""
+        lease, left = self._options.lease_ms, self._until - self._options.clock()
+        if not lease * 2 // 3 < left <= lease:
+            await self._settle(release=False)
+
+    async def release(self, *, cut: bool = True) -> None:
+        """Release the lease; a run that is still open is truncated, or left open for the next owner."""
+        run = self.run
+        if run is not None and run.new is not None and not run.number and not self.unflushed:
+            self.run = None  # no event was written, so drop the run
+        elif cut and run is not None and run.end is None:
+            run.end = RunEnd("truncated", None)
+        await self._settle(release=True)
+        self.run = None
+
+    async def _settle(self, *, release: bool) -> None:
+        await self.flush()
+        lease = self.lease  # None if the flush ended the run
+        if lease is not None:
+            self._send(self._made(lease, (), (), release=release))
+            await self._answered()
+
+    def give_up(self) -> int:
+        """Drop everything unflushed, and the run; returns the number of lost entries."""
+        lost = self.unflushed
+        self._count.lost += lost
+        self._fresh, self._raws, self._sent = [], [], None
+        self.lease = self.run = self.failure = None
+        return lost
+
+    def _batch(self) -> Batch | None:
+        owed = self._fresh or self._raws or self._is_ending()
+        if self._sent is None and self.lease is not None and self.run is not None and owed:
+            events, self._fresh = tuple(self._fresh), []
+            raws, self._raws = tuple(self._raws), []
+            self._sent = self._made(self.lease, events, raws)
+        return self._sent
+
+    def _is_ending(self) -> bool:
+        return self.run is not None and self.run.end is not None
+
+    def _made(
+        self, lease: Lease, events: tuple[NewEvent, ...], raws: tuple[NewEvent, ...], *, release: bool = False
+    ) -> Batch:
+        run, now = self.run, self._options.clock()
+        first = events[0].seq if events else self._next - len(self._fresh)
+        end = run.end if run is not None else None
+        # A batch that only renews or releases the lease begins no run: the caller may still be preparing it.
+        place: NewRun | int = 0
+        if run is not None and (events or raws or end is not None):
+            place = run.number or run.new or 0
+        until = None if end is not None or release else now + self._options.lease_ms
+        return Batch(
+            self.key,
+            lease.owner,
+            lease.token,
+            self._options.new_id(),
+            first,
+            place,
+            events,
+            raws,
+            end,
+            until,
+            now,
+        )
+
+    def _written(self, batch: Batch, number: int) -> None:
+        self._sent = self.failure = None
+        self._count.flushed += len(batch.events)
+        self._count.batches += 1
+        if batch.until is not None:
+            self._until = batch.until
+        else:
+            self.lease = None
+        if batch.events and self.run is not None:
+            self._core.hand_over(self.key, self._epoch, self.run.run_id, batch.events)
+        if self.run is None or not batch.writes:
+            return
+        self.run.number = number
+        if batch.end is not None:
+            self.ended, self.run = self.run.run_id, None
+
+    def _drop(self, error: Conflict | LineageError) -> None:
+        self._count.leases_lost += 1
+        self.fenced = error
+        run_id = self.run_id
+        LOG.error("thread %r, run %r: %d entries lost: %s", self.key.thread_id, run_id, self.give_up(), error)

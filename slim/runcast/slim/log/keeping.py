@@ -1,0 +1,97 @@
+"""What is kept of threads, and for how long: `RunLog.archive`.
+
+Knows the calls that weigh, compact, prune, delete and carry threads; the work is done in the room `archive`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from datetime import timedelta
+from pathlib import Path
+
+from runcast.slim.archive.blobs import raw_entries, thread_size
+from runcast.slim.archive.info import Compacted, Pruned, ThreadSize
+from runcast.slim.archive.line_files import read_file, write_file
+from runcast.slim.archive.pruning import Pruner, What
+from runcast.slim.archive.transfer import Importer, export_lines
+from runcast.slim.entry import Entry
+from runcast.slim.errors import StoreError
+from runcast.slim.log.engine import Core
+from runcast.slim.log.log_options import Scope
+from runcast.slim.stores.records import IMPORTER
+
+
+class Archive:
+    """The stored threads of one view of a log."""
+
+    def __init__(self, core: Core, scope: Scope) -> None:
+        self._core = core
+        self._scope = scope
+
+    async def size(self, thread_id: str) -> ThreadSize:
+        """The bytes that the thread takes in the store."""
+        return await thread_size(self._core.store, self._scope.key(thread_id))
+
+    async def raws(self, thread_id: str, after: int = 0, limit: int | None = None) -> list[Entry]:
+        """Raw parts kept under `raw="keep"`, each under the seq of the entry it came with or before."""
+        return await raw_entries(self._core.store, self._scope.key(thread_id), after, limit)
+
+    async def compact(self, thread_id: str) -> Compacted:
+        """Derive segments and a checkpoint from ended runs; `derive="auto"` does so after each run."""
+        return await self._core.derived.compact(self._scope.key(thread_id))
+
+    async def prune(
+        self, *, older_than: timedelta | None = None, keep_bytes: int | None = None, what: What = "raw"
+    ) -> Pruned:
+        """Remove old data from all threads: `raw` events of ended runs, which their segments replace; `derived`
+        data, which can be made again; or whole `threads`. `keep_bytes` bounds the raw events that stay."""
+        age = None if older_than is None else round(older_than / timedelta(milliseconds=1))
+        if what != "raw" and keep_bytes is not None:
+            raise StoreError("keep_bytes goes with raw events: prune others by older_than")
+        core = self._core
+        pruner = Pruner(core.store, core.derived, self._scope.tenant, core.options.clock())
+        match what:
+            case "raw":
+                return await pruner.raw(age, keep_bytes)
+            case "derived":
+                return await pruner.derived(age)
+            case "threads":
+                return await pruner.threads(age)
+
+    async def delete(self, thread_id: str) -> bool:
+        """Delete the thread; a new one of this id has another epoch. `Conflict` while it is written."""
+        key = self._scope.key(thread_id)
+        deleted = await self._core.store.delete(key, now=self._core.options.clock())
+        self._core.forget(key)
+        return deleted
+
+    async def export_lines(self, thread_id: str) -> AsyncIterator[bytes]:
+        """The thread as JSON Lines, without raw parts, derived data and snapshots."""
+        key = self._scope.key(thread_id)
+        await self._core.settle(key)
+        async for line in export_lines(self._core.store, self._core.derived, key):
+            yield line
+
+    async def import_lines(self, lines: AsyncIterator[bytes]) -> str:
+        """Import an exported thread; returns its id. Importing it again changes nothing; another thread of the
+        same id is a `Conflict`."""
+        options = self._core.options
+        importer = Importer(
+            self._core.store,
+            self._scope.tenant,
+            owner=f"{IMPORTER}{options.owner}-{options.new_id()}",
+            now=options.clock(),
+            lease_ms=options.lease_ms,
+            new_id=options.new_id,
+        )
+        return await importer.read(lines)
+
+    async def export_file(self, thread_id: str, path: str | Path) -> int:
+        """Write the thread to a file, compressed when its name ends in `.gz`; returns the number of lines."""
+        return await write_file(Path(path), self.export_lines(thread_id))
+
+    async def import_file(self, path: str | Path) -> str:
+        """Import a thread from such a file."""
+        async with aclosing(read_file(Path(path))) as lines:
+            return await self.import_lines(lines)

@@ -1,0 +1,202 @@
+"""The live end of a thread, read once for all its readers in this process.
+
+Knows the newest entries, in a ring of bounded size; does not know the storage. Durable entries come from the writer of
+this process right after their commit (`take`), or from the store, which wakes the feed. A reader is only a position. Behind the ring it reads pages from the store at its own pace; once
+it has caught up with the live end it must stay within the ring, or it is cut with `ReaderTooSlow` and can come back. So
+a slow reader costs nothing and delays no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import suppress
+
+from runcast.slim.archive.pages import stored_entry
+from runcast.slim.entry import Entry
+from runcast.slim.errors import ReaderTooSlow, StoreError, UnknownThread, WireError
+from runcast.slim.stores import Store, Watch
+from runcast.slim.stores.records import Key, NewEvent
+
+LOG = logging.getLogger("runcast.log")
+PAGE = 256  # entries read at once
+OTHERS = (
+    0.05  # seconds until the store is read for entries of other processes, while a writer hands over its own
+)
+PORTION = 64  # entries yielded to a reader before its lag is checked again
+PAUSES = (
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    5.0,
+    5.0,
+    5.0,
+)  # between attempts to read, before the feed breaks
+
+Pages = Callable[
+    [Key, int, int], Awaitable[tuple[str | None, list[Entry]]]
+]  # after a seq, so many: epoch and entries
+
+
+class Feed:
+    """One thread's live end. `attach` for every reader; close it when there is none left."""
+
+    def __init__(self, key: Key, store: Store, pages: Pages, size: int) -> None:
+        self.readers = 0
+        self._key = key
+        self._store = store
+        self._pages = pages
+        self._size = size
+        self._ring: list[Entry] = []  # the newest entries, trimmed at twice `size`
+        self._head = 0  # the newest seq that is known
+        self._epoch: str | None = None
+        self._broken: StoreError | None = None
+        self._taken = False  # entries came from the writer since the last wake-up
+        self._grown = asyncio.Event()  # replaced by a new one whenever it is set
+        self._started: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def broken(self) -> bool:
+        """Whether the feed has ended; a new reader needs a new one."""
+        return self._broken is not None
+
+    async def attach(self, after: int, epoch: str | None) -> AsyncGenerator[Entry]:
+        """History behind `after`, then new entries."""
+        await self._start()
+        await self._check(after, epoch)
+        last, live = after, False
+        while True:
+            if self._broken is not None:
+                raise type(self._broken)(str(self._broken))
+            if last >= self._head:
+                live = True
+                await self._grown.wait()
+                continue
+            for entry in await self._next(last, live):
+                last = entry.seq
+                yield entry
+
+    async def _check(self, after: int, epoch: str | None) -> None:
+        """Refuse a position of another epoch or beyond the end. Asks the store, which this feed may lag behind."""
+        name = self._key.thread_id
+        if epoch is not None and self._epoch is not None and epoch != self._epoch:
+            raise UnknownThread(
+                f"thread {name!r} was created anew (epoch {self._epoch}, not {epoch}): "
+                "restore it and attach again"
+            )
+        if after > self._head:
+            thread = await self._store.thread(self._key)
+            last = thread.last_seq if thread else 0
+            if after > last:
+                raise UnknownThread(
+                    f"thread {name!r} ends at seq {last}, before {after}: restore it and attach again"
+                )
+
+    async def _next(self, last: int, live: bool) -> list[Entry]:
+        lag = self._head - last
+        if live and lag > self._size:
+            raise ReaderTooSlow(last, lag)
+        if lag <= len(self._ring):
+            at = len(self._ring) - lag
+            return self._ring[at : at + PORTION]
+        return (await self._pages(self._key, last, PAGE))[1]
+
+    async def _start(self) -> None:
+        """Start to follow once; concurrent readers wait for it."""
+        if self._started is None:
+            self._started = asyncio.ensure_future(self._open())
+        await asyncio.shield(self._started)
+
+    async def _open(self) -> None:
+        watch = await self._store.watch(self._key)
+        thread = await self._store.thread(self._key)
+        if thread is not None:
+            self._head, self._epoch = thread.last_seq, thread.epoch
+        self._task = asyncio.create_task(self._follow(watch), name=f"runcast-feed-{self._key.thread_id}")
+        self._task.add_done_callback(self._stopped)
+
+    def _stopped(self, task: asyncio.Task[None]) -> None:
+        """When the follow task ends, wake every reader with the error."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._break(StoreError(f"thread {self._key.thread_id!r} cannot be followed: {error}"))
+
+    async def _follow(self, watch: Watch) -> None:
+        """Read new entries at every wake-up."""
+        try:
+            while self._broken is None:
+                await watch.wait()
+                if self._taken:  # this wake-up announced them; the store is read for others a little later
+                    self._taken = False
+                    await asyncio.sleep(OTHERS)
+                await self._read_patiently()
+        finally:
+            watch.close()
+
+    async def _read_patiently(self) -> None:
+        for pause in PAUSES:
+            try:
+                await self._read()
+            except UnknownThread as error:
+                self._break(error)
+            except StoreError as error:
+                LOG.warning("thread %r cannot be read at the moment: %s", self._key.thread_id, error)
+                await asyncio.sleep(pause)
+                continue
+            return
+        self._break(
+            StoreError(f"thread {self._key.thread_id!r} cannot be read: attach again when the store is back")
+        )
+
+    async def _read(self) -> None:
+        while True:
+            epoch, entries = await self._pages(self._key, self._head, PAGE)
+            if self._epoch is not None and epoch != self._epoch:
+                raise UnknownThread(
+                    f"thread {self._key.thread_id!r} was deleted: restore it if it was created again"
+                )
+            self._epoch = epoch
+            new = [entry for entry in entries if entry.seq > self._head]  # `take` may have been quicker
+            if new:
+                self._add(new)
+            if len(entries) < PAGE:
+                return
+
+    def take(self, epoch: str, run_id: str, events: Sequence[NewEvent]) -> None:
+        """Take durable events from the writer, if they follow the newest entry; else the store is read."""
+        follows = events[0].seq == self._head + 1 and self._epoch in (None, epoch)
+        if self._task is None or self._broken is not None or not follows:
+            return
+        with suppress(WireError):  # the store is read then, and its readers get the error
+            entries = [stored_entry(self._key, epoch, run_id, event) for event in events]
+            self._epoch, self._taken = epoch, True
+            self._add(entries)
+
+    def _add(self, entries: list[Entry]) -> None:
+        self._ring += entries
+        if len(self._ring) >= 2 * self._size:
+            del self._ring[: -self._size]
+        self._head = entries[-1].seq
+        self._wake()
+
+    def _break(self, error: StoreError) -> None:
+        self._broken = error
+        self._wake()
+
+    def _wake(self) -> None:
+        self._grown.set()
+        self._grown = asyncio.Event()
+
+    async def close(self) -> None:
+        """Stop following, and end the readers with an error."""
+        self._break(StoreError("the log was closed: open it again and attach with `after`"))
+        for task in (self._started, self._task):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])

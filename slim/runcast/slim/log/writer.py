@@ -1,0 +1,350 @@
+"""The writer of one thread: turns events into stored entries.
+
+Knows the checks before anything is written (the rules of the protocol, then raw parts, then secrets), where a run
+begins and ends, and what to do when the store fails; does not know batches (`batches`) or readers. Appends take
+turns. A run begins only when everything before it is durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from ag_ui.core import RawEvent, RunStartedEvent
+
+from runcast.slim.archive.beside import HEAVY, beside
+from runcast.slim.archive.run_end import end_of, type_of
+from runcast.slim.entry import Entry
+from runcast.slim.errors import Conflict, InvalidStream, LineageError, StoreError
+from runcast.slim.log.batches import BatchQueue, OpenRun
+from runcast.slim.protocol.verifier import Verifier
+from runcast.slim.stores import refusals
+from runcast.slim.stores.records import Edge, Key, NewRun, RunEnd
+from runcast.slim.wire.codec import AnyEvent, decode, encode
+
+if TYPE_CHECKING:
+    from runcast.slim.log.engine import Core
+
+LOG = logging.getLogger("runcast.log")
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between attempts to write to an unavailable store
+MOST_LOGGED = 20  # different violations of one run that are logged; all are counted
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """The parent of a run that has not begun; without one it continues the thread's newest run."""
+
+    run_id: str
+    parent: str | None
+    edge: Edge
+
+
+class Writer:
+    """Appends to one thread. Made by the log, one for each thread."""
+
+    def __init__(self, key: Key, core: Core) -> None:
+        self.out = BatchQueue(key, core)
+        self._key = key
+        self._core = core
+        self._options = core.options
+        self._count = core.count
+        self._turn = asyncio.Lock()
+        self._plan: RunPlan | None = None
+        self._unrecorded: StoreError | None = None  # why the run continues without the log
+        self._logged: set[tuple[str, str | None]] = set()  # violations of this run that were logged
+        self._start_checks()
+
+    def _start_checks(self) -> None:
+        """Forget the events of a run that will not continue here: the next run is judged by itself."""
+        self._redactor = self._core.redactor()
+        verify = self._options.verify
+        self._verifier = None if verify == "off" else Verifier(refusing=verify == "reject")
+
+    @property
+    def idle(self) -> bool:
+        """No run is active, no event is unflushed, no lease is held."""
+        return self.out.lease is None and not self.out.unflushed and not self._turn.locked()
+
+    async def plan(self, plan: RunPlan) -> None:
+        """Record the parent of the next run, and take the lease for it."""
+        async with self._turn:
+            out = self.out
+            if out.is_running:
+                raise Conflict(f"run {out.run_id!r} is active here: end it before another one begins")
+            await out.flush()
+            await out.acquire()
+            if await self._is_used(plan.run_id):
+                await out.release()  # or the thread would stay leased for nothing
+                raise refusals.used(self._key, plan.run_id)
+            self._plan = plan
+
+    async def _is_used(self, run_id: str) -> bool:
+        named = await self._core.store.named(self._key.tenant, run_id)
+        return any(thread.key == self._key for thread, _ in named)
+
+    async def append(self, event: AnyEvent, seq: int | None = None) -> Entry | None:
+        """Append one event; see `RunLog.append`."""
+        async with self._turn:
+            if seq is not None and await self._is_taken(seq):
+                return await self._repeated(seq, event)
+            entries = await self._append(event)
+            return entries[-1] if entries else None
+
+    async def append_many(self, events: Iterable[AnyEvent]) -> list[Entry]:
+        """Append events in order, and make them durable."""
+        async with self._turn:
+            entries = [entry for event in events for entry in await self._append(event)]
+            await self._flush_by_choice()
+            return entries
+
+    async def close(self, *, cut: bool = True) -> None:
+        """Write held text and release the lease; an active run is truncated, or left open for the next owner."""
+        async with self._turn:
+            running = self.out.is_running
+            if running and self._redactor is not None:
+                for event in self._redactor.close():
+                    self._put(event)
+            await self.out.release(cut=cut)
+            if running:
+                self._start_checks()
+
+    async def mark_truncated(self) -> tuple[str, ...]:
+        """Take and release the lease, which truncates an orphaned run; returns the runs it truncated."""
+        async with self._turn:
+            if self.out.lease is not None:
+                return ()  # a run of this log has begun meanwhile
+            lease = await self.out.acquire()
+            await self.out.release()
+            return lease.cut
+
+    async def _append(self, event: AnyEvent) -> list[Entry]:
+        if isinstance(event, RunStartedEvent):
+            refusals.unless_text("a run id", event.run_id)
+            refusals.unless_text("parentRunId", event.parent_run_id or "")
+            if self._unrecorded is not None or self.out.fenced is not None:
+                self._start_checks()
+            self._unrecorded, self._logged = None, set()
+        elif self.out.fenced is not None:
+            raise _again(self.out.fenced)
+        self._judge(event)
+        if self._unrecorded is not None:
+            self._count.lost += 1
+            return []
+        kept = self._without_raw(event)
+        if kept is None:
+            return []
+        # Encoded once: a redactor that finds nothing returns the same event.
+        data = encode(kept)
+        redactor = self._redactor
+        safe: Sequence[AnyEvent] = (kept,)
+        if redactor is not None:
+            heavy = len(data) >= HEAVY  # a search through megabytes must not hold up the leases of other runs
+            safe = await beside(lambda: redactor.feed(kept, data)) if heavy else redactor.feed(kept, data)
+        entries: list[Entry] = []
+        for each in safe:
+            entry = await self._admit(each, data if each is kept else None)
+            if entry is not None:
+                entries.append(entry)
+        return entries
+
+    # the same event again
+
+    async def _is_taken(self, seq: int) -> bool:
+        """Whether this place is taken; `Conflict` when it is not the next one either."""
+        last = self.out.last_seq
+        if self.out.lease is None:
+            thread = await self._core.store.thread(self._key)
+            last = thread.last_seq if thread else 0
+        if seq > last + 1:
+            raise refusals.misplaced(self._key, seq, last)
+        return seq <= last
+
+    async def _repeated(self, seq: int, event: AnyEvent) -> Entry:
+        """The entry at this place, if it is this event; `Conflict` if it is another."""
+        await self.out.flush()
+        page = await self._core.store.events(self._key, after=seq - 1, upto=seq)
+        for found in page.events:
+            kept = decode(found.payload, legacy=False)
+            if self._is_same(kept, event):
+                return Entry(self._key.thread_id, seq, page.epoch or "", found.run_id, found.at, kept)
+        raise Conflict(
+            f"seq {seq} of thread {self._key.thread_id!r} is taken by another event: read it first"
+        )
+
+    def _is_same(self, kept: AnyEvent, event: AnyEvent) -> bool:
+        """Whether `kept` is the stored form of `event`. A redacted event is compared by its type alone."""
+        if isinstance(kept, RunStartedEvent) and isinstance(event, RunStartedEvent):
+            return kept.run_id == event.run_id
+        if type(kept) is not type(event):
+            return False
+        return self._redactor is not None or encode(kept) == encode(_without_raw_event(event))
+
+    # before anything is written
+
+    def _judge(self, event: AnyEvent) -> None:
+        found = self._verifier.feed(event) if self._verifier is not None else None
+        if found is None:
+            return
+        self._count.violations += 1
+        sentence = f"thread {self._key.thread_id!r}, run {self.out.run_id!r}: {found}"
+        if self._options.verify == "reject":
+            raise InvalidStream(sentence)
+        mistake = (found.rule, found.subject)
+        if mistake not in self._logged and len(self._logged) < MOST_LOGGED:
+            self._logged.add(mistake)
+            LOG.warning("%s", sentence)
+
+    def _without_raw(self, event: AnyEvent) -> AnyEvent | None:
+        """The event as the log stores it; raw parts are dropped, or kept apart."""
+        if isinstance(event, RawEvent):
+            self._keep_raw(event)
+            return None
+        raw = getattr(event, "raw_event", None)
+        if raw is None:
+            return event
+        self._keep_raw(RawEvent(event=raw))
+        return _without_raw_event(event)
+
+    def _keep_raw(self, event: RawEvent) -> None:
+        if self._options.raw == "drop":
+            self._count.raw_dropped += 1
+            return
+        for each in [event] if self._redactor is None else self._redactor.feed(event):
+            self.out.keep_raw(type_of(each), encode(each))
+
+    # writing
+
+    async def _admit(self, event: AnyEvent, data: bytes | None) -> Entry | None:
+        """Give the event its place, and write when a batch is due."""
+        out, starts = self.out, isinstance(event, RunStartedEvent)
+        if starts or not out.is_running or out.unflushed >= self._options.buffer_events:
+            try:
+                event, data = await self._patiently(lambda: self._make_room(event, data))
+            except (Conflict, LineageError):
+                raise
+            except StoreError as error:
+                self._continue_unrecorded(error)
+                return None
+        entry = self._put(event, data)
+        end = end_of(event)
+        if end is not None and out.run is not None:
+            out.run.end = end
+        if end is not None or starts or out.is_due:
+            await self._flush_by_choice()
+        else:
+            out.arm()
+        if end is not None:
+            self._core.ended(self._key, entry.run_id)
+        return entry
+
+    async def _make_room(self, event: AnyEvent, data: bytes | None) -> tuple[AnyEvent, bytes | None]:
+        """Ensure a lease, an open run, and room for one more event; returns the event as it is to be stored."""
+        out = self.out
+        if out.unflushed >= self._options.buffer_events:
+            await out.flush()
+        if isinstance(event, RunStartedEvent):
+            small = await self._core.shorten(self._key, event, await self._begin(event))
+            return small, data if small is event else None
+        if not out.is_running:
+            await self._reopen()
+        return event, data
+
+    async def _begin(self, event: RunStartedEvent) -> NewRun:
+        out = self.out
+        if out.run is not None and out.run.end is None:
+            out.run.end = RunEnd("truncated", None)
+        await out.flush()
+        await out.acquire()
+        plan, self._plan = self._plan, None
+        if plan is None or plan.run_id != event.run_id:
+            plan = RunPlan(event.run_id, None, "continue")
+        parent = out.head if plan.parent is None and plan.edge != "spawn" else plan.parent
+        new = NewRun(event.run_id, parent, plan.edge, event.parent_run_id)
+        out.begin(OpenRun(event.run_id, new))
+        return new
+
+    async def _reopen(self) -> None:
+        """Open a run for an event outside one: the run that just ended here, or the first of an unannounced run."""
+        out = self.out
+        await out.flush()
+        last = (await out.acquire()).last_run
+        if last is not None and last.run_id == out.ended:
+            end = RunEnd(last.status, last.terminal, last.usage)
+            out.begin(OpenRun(last.run_id, None, last.seq, end))
+        else:
+            run_id = f"unannounced-{self._options.new_id()}"
+            out.begin(OpenRun(run_id, NewRun(run_id, out.head, "continue")))
+
+    def _put(self, event: AnyEvent, data: bytes | None = None) -> Entry:
+        lease, run = self.out.lease, self.out.run
+        if lease is None or run is None:
+            raise Conflict(f"thread {self._key.thread_id!r} has no run here that could be written")
+        new = self.out.put(type_of(event), encode(event) if data is None else data)
+        return Entry(self._key.thread_id, new.seq, lease.epoch, run.run_id, new.at, event)
+
+    # when the store fails
+
+    async def flush(self) -> None:
+        """Make everything durable; raises the error that keeps entries of this run from the store."""
+        async with self._turn:
+            await self.out.flush()
+            for error in (self.out.fenced, self._unrecorded):
+                if error is not None:
+                    raise _again(error)
+
+    async def settle(self) -> None:
+        """Make durable what can be, before a read; `flush` reports errors."""
+        async with self._turn:
+            await self.out.flush_quietly()
+
+    async def _flush_by_choice(self) -> None:
+        try:
+            await self._patiently(self.out.flush)
+        except (Conflict, LineageError):
+            raise
+        except StoreError as error:
+            if self._options.on_store_error == "raise":
+                raise
+            LOG.error("thread %r: the run continues, its entries wait: %s", self._key.thread_id, error)
+
+    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do work that needs the store, and retry for `patience_ms` while the store is unavailable."""
+        loop = asyncio.get_running_loop()
+        patience = self._options.patience_ms / 1000 if self._options.on_store_error == "raise" else 0
+        deadline, pause = loop.time() + patience, FIRST_PAUSE
+        while True:
+            try:
+                return await work()
+            except (Conflict, LineageError):
+                raise
+            except StoreError as error:
+                if loop.time() + pause > deadline:
+                    raise
+                LOG.warning("thread %r waits for its store: %s", self._key.thread_id, error)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _continue_unrecorded(self, error: StoreError) -> None:
+        """By choice the run continues without the log, until another one begins."""
+        if self._options.on_store_error == "raise":
+            raise error
+        self._unrecorded = error
+        self.out.give_up()
+        self._count.lost += 1
+        LOG.error("thread %r: the run continues unrecorded: %s", self._key.thread_id, error)
+
+
+def _again(error: StoreError | LineageError) -> Exception:
+    """The same error for another caller."""
+    return type(error)(str(error))
+
+
+def _without_raw_event(event: AnyEvent) -> AnyEvent:
+    if getattr(event, "raw_event", None) is None:
+        return event
+    return event.model_copy(update={"raw_event": None})

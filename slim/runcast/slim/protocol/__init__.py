@@ -1,0 +1,1 @@
+"""The rules of a valid stream: which event may follow which."""

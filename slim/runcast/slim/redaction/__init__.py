@@ -1,0 +1,1 @@
+"""Removes secrets from events, values, texts and streams of deltas."""

@@ -1,0 +1,141 @@
+"""The names of keys that announce a secret.
+
+Knows names, however their words are joined; does not know values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from runcast.slim.redaction.secret_values import looks_generated
+
+__all__ = ["DEFAULT_KEYS", "WEAK_KEYS", "KeyNames", "words"]
+
+# Words in a row at the end of a key name, however they are joined: api_key, apiKey, X-Api-Key.
+DEFAULT_KEYS: tuple[str, ...] = (
+    *("password", "passwords", "passwd", "passphrase", "passcode", "pwd", "pass", "password confirmation"),
+    *(
+        "secret",
+        "secrets",
+        "client secret",
+        "secret key",
+        "secret access key",
+        "secret string",
+        "secret key base",
+    ),
+    *("token", "api key", "apikey", "api keys", "api token", "auth token", "access token", "refresh token"),
+    *(
+        "access key",
+        "account key",
+        "private key",
+        "signing key",
+        "encryption key",
+        "master key",
+        "service key",
+    ),
+    *("authorization", "proxy authorization", "auth header", "credential", "credentials"),
+    *("cookie", "cookies", "set cookie", "jwt", "bearer"),
+    *("card number", "credit card", "cardnumber", "cvv", "cvc", "cvv2", "ssn", "social security number"),
+)
+# Names of many things, and of secrets too: they announce one when the value looks generated.
+WEAK_KEYS: tuple[str, ...] = (
+    *("key", "auth", "session id", "sessionid", "sessid", "phpsessid", "jsessionid", "signature", "sig"),
+    *("pin", "otp"),
+)
+_SHORT_NUMBERS = frozenset({"pin", "otp"})
+# What may be joined to another word before it: `authtoken`, `PGPASSWORD`.
+_JOINED = ("password", "passwd", "passphrase", "secret", "token", "apikey", "credential", "credentials")
+# Names that end like a secret and are none: list cursors, and marks of a tokenizer.
+_HARMLESS = frozenset(
+    f"{word} token"
+    for word in (
+        "page",
+        "next",
+        "sync",
+        "continuation",
+        "max",
+        "eos",
+        "bos",
+        "pad",
+        "stop",
+        "mask",
+        "unk",
+        "sep",
+    )
+)
+_HARMLESS_JOINED = tuple(name.replace(" ", "") for name in _HARMLESS)
+_COMMON = frozenset({"number"})  # too common in field names to skip texts by
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+LONGEST_NAME = 80
+
+
+@lru_cache(maxsize=4096)
+def words(name: str) -> tuple[str, ...]:
+    """The words of a key name in lower case: `X-ApiKey` gives `x api key`."""
+    return tuple(word.lower() for word in _WORD.findall(name[-LONGEST_NAME:]))
+
+
+class KeyNames:
+    """The key names that announce a secret. Those in `weak` announce one only before a value that looks generated."""
+
+    def __init__(self, names: Iterable[str], weak: Iterable[str] = ()) -> None:
+        strong = tuple(dict.fromkeys(" ".join(words(name)) for name in names))
+        if "" in strong:
+            raise ValueError("a key name needs at least one letter or digit")
+        self._known = frozenset(strong)
+        self._weak = frozenset(weak) - self._known
+        self.names = (*strong, *sorted(self._weak))
+        self._joined = tuple(word for word in _JOINED if word in self._known)
+        self._known_names = lru_cache(maxsize=4096)(self._announces)  # the same few stand in every value
+        self._longest = max((name.count(" ") + 1 for name in self.names), default=0)
+
+    def __contains__(self, name: str) -> bool:
+        return self._known_names(name)
+
+    def _announces(self, name: str) -> bool:
+        parts = words(name)
+        if " ".join(parts[-2:]) in _HARMLESS:
+            return False
+        if any(" ".join(parts[-count:]) in self._known for count in range(1, self._longest + 1)):
+            return True
+        last = parts[-1] if parts else ""
+        return last.endswith(self._joined) and not last.endswith(_HARMLESS_JOINED) if self._joined else False
+
+    def is_weak(self, name: str) -> bool:
+        """Whether the name announces a secret before some values only."""
+        parts = words(name)
+        return any(" ".join(parts[-count:]) in self._weak for count in (1, 2))
+
+    def may_hold(self, name: str, value: str) -> bool:
+        """Whether this weak name before this value announces a secret."""
+        return self.is_weak(name) and looks_generated(value, digits=words(name)[-1] in _SHORT_NUMBERS)
+
+    def marks(self) -> dict[str, str]:
+        """A few lower-case words of which every name has one, each with the characters that may follow it in a name."""
+        left = [name.split(" ") for name in self.names]
+        found: list[str] = []
+        while left:
+            every = [word for name in left for word in name if word not in _COMMON or len(name) == 1]
+            best = max(every, key=lambda word: (every.count(word), len(word), word))
+            found.append(best)
+            left = [name for name in left if best not in name]
+        least = [word for word in found if not any(other != word and other in word for other in found)]
+        joined = [name.replace(" ", "") for name in self.names]
+        return {word: "".join(sorted(set(_behind(word, joined)))) for word in sorted(least)}
+
+    def pattern(self, *, strong: bool = False) -> str:
+        """An expression for any of the names, or for the strong ones, as written in a text, case aside; both engines
+        accept it."""
+        names = [name for name in self.names if not strong or name in self._known]
+        return "|".join(
+            r"[_\-. ]?".join(map(re.escape, name.split(" "))) for name in sorted(names, reverse=True)
+        )
+
+
+def _behind(word: str, names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        for at in range(len(name)):
+            if name.startswith(word, at):
+                yield name[at + len(word) : at + len(word) + 1]

@@ -1,0 +1,63 @@
+"""The forms of secrets that are searched by default, and two that are not.
+
+Knows credentials that many programs share; those of one service each are in `services.py`.
+"""
+
+from __future__ import annotations
+
+from runcast.slim.redaction.key_names import DEFAULT_KEYS
+from runcast.slim.redaction.secret_pattern import RUN_CLASS, SecretPattern, announced, luhn, prefixed
+from runcast.slim.redaction.services import SERVICES
+from runcast.slim.redaction.written_forms import WRITTEN_FORMS
+
+__all__ = ["CARD_NUMBER", "DEFAULT_KEYS", "DEFAULT_PATTERNS", "EMAIL", "SecretPattern"]
+
+# Base64 in lines, and the headers of encrypted keys. A quote or a bracket ends a key that has no END line.
+_PEM_BODY = r"(?:[A-Za-z0-9+/=\s:,.\\]|-(?!----END)){0,16384}+"
+_PEM_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+PRIVATE_KEY = SecretPattern(
+    "private_key",
+    form=rf"{_PEM_BEGIN}(?P<secret>{_PEM_BODY})",
+    hint="PRIVATE KEY",
+    opening=rf"{_PEM_BEGIN}(?P<secret>{_PEM_BODY})\Z",
+    onset="(?:^-|--)",  # its first line may end in any dash
+    sign="PRIVATE KEY",
+    marks=("private key",),
+)
+_NUMBERED = rf"(?={RUN_CLASS}*?[0-9=]){RUN_CLASS}"  # words have no digits
+# Forms that are a secret in any text.
+DEFAULT_PATTERNS: tuple[SecretPattern, ...] = (
+    announced("bearer", ("bearer",), rf"{_NUMBERED}{{15,}}+"),
+    announced("basic", ("basic",), rf"{_NUMBERED}{{11,}}+"),
+    *SERVICES,
+    *WRITTEN_FORMS,
+    prefixed("jwt", ("eyJ",), r"[A-Za-z0-9_-]{8,1024}+\.[A-Za-z0-9_-]{4,16384}+\.[A-Za-z0-9_-]*+"),
+    PRIVATE_KEY,
+    SecretPattern(
+        "url_password",
+        form=r"://[^\s/@:\"'\\]{0,100}+:(?P<secret>[^\s/@\"'\\]{1,200})@",
+        hint=r"://[^\s/@:\"'\\]*:[^\s/@\"'\\]+@",
+        opening=r"://[^\s/@:\"'\\]{0,100}+(?::(?P<secret>[^\s/@\"'\\]{0,200}+))?\Z",
+        onset="(?:://|(?::/?)$)",
+        sign="://",
+        marks=("://",),
+    ),
+)
+
+# Mail addresses; not a default, since many are no secret.
+EMAIL = SecretPattern(
+    "email",
+    form=r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{1,64}+@[A-Za-z0-9-]{1,63}+(?:\.[A-Za-z0-9-]{1,63}+){1,8}",
+    hint="@",
+    opening=r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{1,64}+(?:@[A-Za-z0-9.-]{0,255}+)?\Z",
+    onset="[A-Za-z0-9._%+@-]$",
+)
+# Payment card numbers with a valid check digit; not a default, since other long numbers may pass the check too.
+CARD_NUMBER = SecretPattern(
+    "card_number",
+    form=r"(?<![0-9])[0-9](?:[ -]?[0-9]){12,18}(?![0-9])",
+    hint="[0-9]",
+    opening=r"(?<![0-9])[0-9](?:[ -]?[0-9]){0,18}[ -]?\Z",
+    onset="[0-9][ -]?$",
+    check=luhn,
+)

@@ -1,0 +1,200 @@
+"""Removes secrets from events, values and texts, before anything is written or sent.
+
+A secret is known by the name of its key, by its form, by its place in a JSON document (`paths`), or by a callable of the
+user. Under a secret's name the structure stays and every leaf is replaced, so that JSON Patches to it still apply. Knows
+the models of the protocol: ids, types and opaque provider values stay unchanged. A text that arrives in pieces needs
+`redactor.stream()`: one piece alone may look harmless.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from runcast.slim.redaction.exempt_fields import EXEMPT_FIELDS
+from runcast.slim.redaction.key_names import DEFAULT_KEYS, WEAK_KEYS, KeyNames
+from runcast.slim.redaction.paths import Paths
+from runcast.slim.redaction.patterns import DEFAULT_PATTERNS
+from runcast.slim.redaction.scanner import Finding, Scanner
+from runcast.slim.redaction.secret_pattern import SecretPattern
+from runcast.slim.redaction.secret_values import is_reference, is_schema
+from runcast.slim.redaction.stream_redactor import StreamRedactor
+from runcast.slim.values.linear_regex import Linear, searchable
+from runcast.slim.values.type_guards import as_mapping
+from runcast.slim.wire.codec import AnyEvent, encode
+
+__all__ = ["DEEPEST", "Redactor"]
+
+DEEPEST = 200  # deeper nesting is replaced whole, so recursion is bounded
+
+_SCHEMAS = frozenset({"parameters", "response_schema"})  # JSON Schemas name secrets without holding any
+_DOCUMENTS = frozenset({"snapshot", "state", "value", "content", "result"})  # roots that `paths` start from
+_BINARY = "data"  # the `type` of a source that carries base64
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Redactor:
+    """Replaces secrets. Compiled once and shared freely: the result depends on the input alone."""
+
+    def __init__(
+        self,
+        keys: Iterable[str] = DEFAULT_KEYS,
+        patterns: Iterable[SecretPattern | str | re.Pattern[str]] = DEFAULT_PATTERNS,
+        paths: Iterable[str] = (),
+        replace: str = "[redacted]",
+        *,
+        also: Callable[[str], str] | None = None,
+        window: int = 8_192,
+        hold: int = 256,
+    ) -> None:
+        """`also` gets every text last. In streams, `window` bounds the text that one stream holds back, and `hold` is
+        the longest secret, known by your own pattern alone, that is found across two pieces."""
+        if window < 1_024 or not 0 < hold <= window // 2:
+            raise ValueError("window must be at least 1024 characters, and hold between 1 and half of it")
+        forms = list(patterns)
+        self.replace = replace
+        self.window = window
+        self.hold = hold
+        self.also = also
+        self.keys = KeyNames(keys, WEAK_KEYS if keys is DEFAULT_KEYS else ())
+        self.paths = Paths(paths)
+        custom = [Linear(form) for form in forms if not isinstance(form, SecretPattern)]
+        self.scanner = Scanner(self.keys, [f for f in forms if isinstance(f, SecretPattern)], custom)
+        self.harmless: set[str] = set()  # deltas that begin no secret
+        everything = also is not None or bool(self.paths)
+        # Whether lower-case encoded bytes may hold a secret; and the same, more exact and slower.
+        self.glimpse = _anything if everything else self.scanner.glimpse
+        self.suspects = _anything if everything else self.scanner.suspects
+        self.holds_always = bool(custom)  # the beginning of a foreign pattern is unknown
+
+    def text(self, text: str) -> str:
+        """The text without its secrets; JSON inside the text is read, however often it is escaped."""
+        if self.scanner.mentions(searchable(text)):
+            text = self.replaced(text, self.scanner.findings(text))
+        return text if self.also is None else self.also(text)
+
+    def value(self, value: Any, path: str = "") -> Any:
+        """A JSON-like value without its secrets; `path` is the JSON Pointer of its place in its document."""
+        return self._value(value, _Place(False, self.paths.below(path)))
+
+    def event(self, event: AnyEvent, data: bytes | None = None) -> AnyEvent:
+        """The event without its secrets, or the same object when there are none. Pass its encoded bytes as `data` to
+        save encoding it again."""
+        return self.model(event) if self.suspects(encode(event) if data is None else data) else event
+
+    def model(self, model: Model) -> Model:
+        """A message, an event or any other model of the protocol without its secrets."""
+        changes = {
+            name: changed
+            for name, value in (model.__dict__ | (model.__pydantic_extra__ or {})).items()
+            if (changed := self._field(model, name, value)) is not value
+        }
+        if not changes:
+            return model
+        extra = model.__pydantic_extra__ or {}
+        copy = model.model_copy(update={name: value for name, value in changes.items() if name not in extra})
+        if extra:
+            copy.__pydantic_extra__ = extra | {
+                name: value for name, value in changes.items() if name in extra
+            }
+        return copy
+
+    def stream(self) -> StreamRedactor:
+        """A redactor for the events of one thread, which finds secrets that are split over deltas."""
+        return StreamRedactor(self)
+
+    def replaced(self, text: str, findings: Iterable[Finding]) -> str:
+        """The text with the findings replaced; a replacement that is there already stays."""
+        out: list[str] = []
+        at = 0
+        for each in findings:
+            out.append(text[at : each.start])
+            if text[each.start : each.end] != self.replace:
+                out.append(f"{each.quote}{self.replace}{each.quote}")
+            else:
+                out.append(self.replace)
+            at = each.end
+        out.append(text[at:])
+        return "".join(out)
+
+    def _field(self, model: BaseModel, name: str, value: Any) -> Any:
+        if (
+            value is None
+            or name in EXEMPT_FIELDS
+            or (name == "value" and getattr(model, "type", "") == _BINARY)
+        ):
+            return value
+        if isinstance(operation := getattr(model, "path", None), str) and name == "value":
+            return self._patched(operation, value)
+        rooted = name in _DOCUMENTS and not isinstance(value, str)
+        view = self.paths if rooted else self.paths.none
+        return self._value(value, _Place(name in self.keys, view, names=name not in _SCHEMAS))
+
+    def _patched(self, path: str, value: Any) -> Any:
+        """The value of a patch, redacted as at the place it is written to."""
+        secret = any(name in self.keys for name in path.split("/")[1:])
+        return self._value(value, _Place(secret, self.paths.below(path)))
+
+    def _value(self, value: Any, place: _Place) -> Any:
+        secret = place.secret or place.paths.here
+        match value:
+            case str():
+                if place.name and self.keys.may_hold(place.name, value):
+                    return self.replace
+                return self.replace if secret and value and not is_reference(value) else self.text(value)
+            case None | bool():
+                return value
+            case int() | float():
+                return self.replace if secret else value
+            case BaseModel():
+                return self.model(value)
+            case Mapping() | list() | tuple() if place.depth >= DEEPEST:
+                return self.replace
+            case Mapping():
+                described = place.secret and place.name and is_schema(as_mapping(value).items())
+                return self._mapping(value, replace(place, secret=False) if described else place)
+            case list() | tuple():
+                return self._items(value, place)
+            case _:
+                return value
+
+    def _items(self, value: Any, place: _Place) -> Any:
+        items = [self._value(item, place.into(str(at), ())) for at, item in enumerate(value)]
+        return value if all(map(operator.is_, items, value)) else items
+
+    def _mapping(self, value: Any, place: _Place) -> Any:
+        items: dict[Any, Any] = {}
+        same = True
+        for key, item in value.items():
+            named = self.text(key) if isinstance(key, str) else key
+            items[named] = changed = self._value(item, place.into(str(key), self.keys))
+            same = same and changed is item and named is key
+        return value if same else items
+
+
+def _anything(data: str | bytes) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The place of a value: whether its names or pointers mark it as secret."""
+
+    secret: bool
+    paths: Paths
+    depth: int = 0
+    names: bool = True  # whether key names count here
+    name: str = ""  # the key it stands under
+
+    def into(self, step: str, keys: KeyNames | tuple[()]) -> _Place:
+        secret = self.secret or self.paths.here or (self.names and step in keys)
+        name = step if self.names else ""
+        return _Place(
+            secret, self.paths.into(step) if self.paths else self.paths, self.depth + 1, self.names, name
+        )

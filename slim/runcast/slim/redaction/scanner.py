@@ -1,0 +1,344 @@
+"""Finds the places of secrets in a text.
+
+Two ways: by form (`patterns.py`), and by the name before a value (`password: …`, `"apiKey":"…"`), also where that is JSON
+inside a string inside JSON, however often escaped. Reads whole texts and texts that still grow: for those it reports from
+where on nothing is certain yet. Does not know events, or how a secret is replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from runcast.slim.redaction.key_names import KeyNames
+from runcast.slim.redaction.secret_pattern import RUN, SecretPattern
+from runcast.slim.redaction.secret_values import is_code, is_reference, is_schema_text
+from runcast.slim.values.linear_regex import Finder, Linear, finder, searchable
+
+__all__ = ["Finding", "Scanner"]
+
+LONGEST_NAME = 40
+
+NOTHING = "[^\\s\\S]"  # a linear pattern that matches nothing
+_OPERATOR = r"(?:=>|[:=]=?)"
+_IDENTIFIER = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+_KEPT = frozenset({"true", "false", "null", "none", "undefined"})  # values that are no secret
+_JSON_LITERAL = re.compile(r"[^\s,}\]\"'\\]++")
+_BARE = re.compile(r"[^\s\"'`,;&)}\]<>\\]++")
+_NAME = re.compile(r"[^:=]*")
+_LINE = re.compile(r"[^\r\n\"'`\\]++")
+_BRACKET = re.compile(r"\\*[\"']|[{}\[\]]")
+_WHOLE_LINE = frozenset({"authorization", "cookie", "cookies"})  # their values have spaces in them
+_SHORTEST = 4  # a bare value of fewer characters after a name is prose
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A secret, or the beginning of one: `open` when the text ends inside it."""
+
+    start: int
+    end: int
+    quote: str = ""  # put around the replacement of a number or an object in JSON
+    open: bool = False
+    weak: bool = False  # no secret unless more text follows
+
+
+class Scanner:
+    """Finds secrets by form and by name. Compiled once, keeps no state."""
+
+    def __init__(self, keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> None:
+        self._forms = [(finder(form.hint), re.compile(form.form), form.check) for form in forms]
+        self._opens = finder("|".join(form.sign or form.onset for form in forms) or NOTHING)
+        self._unbroken = _any(form.opening for form in forms if form.unbroken)
+        self._broken = [(finder(form.onset), re.compile(form.opening)) for form in forms if not form.unbroken]
+        self._keys = keys
+        self._is_weak = lru_cache(maxsize=4096)(keys.is_weak)
+        self._custom = custom
+        hints = [form.hint for form in forms] + [one.source for one in custom]
+        onsets = [form.onset for form in forms]
+        announced = NOTHING
+        self._lead = _any(())
+        self._trail = _trail(keys.names)
+        if keys.names:
+            name = f"(?i:{keys.pattern()})"
+            announced = rf"{name}\\*[\"']?\]?\s{{0,8}}{_OPERATOR}"
+            self._lead = re.compile(
+                rf"{name}(?P<q>\\*[\"'])?\]?\s{{0,8}}+{_OPERATOR}\s{{0,8}}+(?P<open>\\*[\"'`])?"
+            )
+            between = r"(?:\\*[\"']|\]|\\+[nrt]|\s)*"
+            hints.append(rf"{name}{between}[:=]")
+            # The path of a patch ends with a name, and its value stands elsewhere.
+            hints.append(rf"(?i:{keys.pattern(strong=True)})(?:{between}/|\\*[\"'])")
+        self._announced = finder(announced)
+        self._onset = finder("|".join(onsets) or NOTHING)
+        self.mentions = finder("|".join(hints) or NOTHING)  # whether a text, or JSON bytes, may hold a secret
+        self.glimpse = _glimpse(keys, forms, custom)
+        self.wakes = finder("|".join(hints + onsets) or NOTHING)  # the same, or its end may begin one
+
+    def suspects(self, data: bytes) -> bool:
+        """The same as `mentions`, faster for JSON bytes, above all for long ones."""
+        return self.glimpse(data.lower()) and self.mentions(data)
+
+    def findings(self, text: str) -> list[Finding]:
+        """The secrets of a whole text, in order, none overlapping another."""
+        plain = searchable(text)
+        return _merged(each for each in self._each(plain) if not each.weak) if self.mentions(plain) else []
+
+    def growing(self, text: str, since: int, unsure: int) -> tuple[list[Finding], int, bool]:
+        """The secrets so far, from where on to wait, and whether to scan again when more text comes. All before `since`
+        is decided; an unconfirmed secret begins among the last `unsure` characters or not at all."""
+        plain = searchable(text)
+        found = _merged(self._each(plain)) if self.mentions(plain) else []
+        reach = max(since - 64, len(plain) - unsure, 0)
+        stirs = self._onset(plain[reach:])
+        opens = stirs and self._opens(plain)
+        if not (found or opens):
+            return [], len(text), stirs
+        waits = [each.start for each in found if each.open or each.end == len(text)]
+        if opens:
+            waits.extend(self._openings(plain, reach))
+        start = min(waits, default=len(text))
+        for each in reversed(found):
+            if each.start < start < each.end:
+                start = each.start
+        return [each for each in found if each.start < start], start, stirs or bool(waits)
+
+    def _each(self, text: str) -> Iterator[Finding]:
+        yield from self._formed(text)
+        yield from self._named(text)
+        yield from self._customised(text)
+
+    def _formed(self, text: str) -> Iterator[Finding]:
+        for hinted, pattern, check in self._forms:
+            if not hinted(text):
+                continue
+            group = "secret" if "secret" in pattern.groupindex else 0
+            for match in pattern.finditer(text):
+                if match[group] and (check is None or check(match.group())):
+                    yield Finding(*match.span(group))
+
+    def _customised(self, text: str) -> Iterator[Finding]:
+        for pattern in self._custom:
+            if pattern.found(text):
+                yield from (Finding(start, end) for start, end in pattern.spans(text))
+
+    def _openings(self, text: str, reach: int) -> Iterator[int]:
+        match = self._unbroken.search(text, max(reach, len(text.rstrip(RUN))))
+        if match is not None:
+            yield match.end()
+        tail = text[reach:]
+        for begins, opening in self._broken:
+            match = opening.search(text, reach) if begins(tail) else None
+            if match is not None:
+                inner = match.start("secret") if "secret" in opening.groupindex else -1
+                yield inner if inner >= 0 else match.start()
+
+    def _leads(self, text: str) -> Iterator[re.Match[str]]:
+        """The names before an operator, found from there backwards: few places have one, many may begin a name."""
+        starts = sorted(len(text) - each.end() for each in self._trail.finditer(text[::-1]))
+        return filter(None, (self._lead.match(text, start) for start in starts))
+
+    def _shorter(self, text: str, at: int, lead: re.Match[str]) -> re.Match[str] | None:
+        """The rest of a lead whose beginning was the value of another one, where it is a lead itself."""
+        rest = self._lead.search(text, at, lead.end())
+        return None if rest is None else self._lead.match(text, rest.start())
+
+    def _named(self, text: str) -> Iterator[Finding]:
+        """Values after a name that announces a secret."""
+        if not self._announced(text):
+            return
+        at = 0
+        for each in self._leads(text):
+            lead = each if each.start() >= at else self._shorter(text, at, each)
+            if lead is None:
+                continue
+            at = lead.end()
+            name = _name_before(text, lead.start()) + text[lead.start() : _end_of_name(lead)]
+            strong = name in self._keys
+            if not strong and not self._is_weak(name):
+                continue
+            found = _value(text, lead, whole_line=name.lower().rpartition("-")[2] in _WHOLE_LINE)
+            if found is None:
+                continue
+            if not self._is_secret(text, name, lead, found, strong=strong):
+                if not found.open:
+                    continue
+                found = replace(found, weak=True)
+            elif len(text) < found.end + 2 and _PROSE.fullmatch(text, found.start, found.end):
+                found = replace(found, open=True)  # the next word shows whether this is a sentence
+            yield found
+            at = max(at, found.end)
+
+    def _is_secret(self, text: str, name: str, lead: re.Match[str], found: Finding, *, strong: bool) -> bool:
+        value = text[found.start : found.end]
+        if not strong:
+            return self._keys.may_hold(name, value)
+        if lead["open"] is not None:
+            return not is_reference(value)
+        if value.startswith(("{", "[")):
+            return not is_schema_text(value)
+        scheme, _, rest = value.partition(" ")
+        return not (
+            is_reference(rest if scheme.lower() in _SCHEMES else value)
+            or is_code(value)
+            or _is_prose(text, found)
+        )
+
+
+def _glimpse(keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> Finder:
+    """Whether a lower-case text has one of the literals that every secret has: literals are found many times faster than
+    a pattern. True for every text when a form has no known literals."""
+    if custom or not all(form.marks for form in forms):
+        return lambda text: True
+    named = [
+        rf"{re.escape(word)}(?:[^a-z0-9]|[{more}]|\z)" if more else rf"{re.escape(word)}(?:[^a-z0-9]|\z)"
+        for word, more in keys.marks().items()
+    ]
+    found = re.compile("|".join(each.replace(r"|\z", "") for each in named) or r"(?!)")
+    marks = (f"{mark} " if form.delimited else mark for form in forms for mark in form.marks)
+    least = _shortest(mark.rstrip() for mark in marks if not found.search(mark))
+    return finder("|".join([*named, *map(re.escape, least)]) or NOTHING)
+
+
+def _shortest(marks: Iterable[str]) -> list[str]:
+    """The marks, without those that contain another one."""
+    every = sorted(set(marks))
+    return [mark for mark in every if not any(other != mark and other in mark for other in every)]
+
+
+def _any(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns) or r"(?!)")
+
+
+def _trail(names: Iterable[str]) -> re.Pattern[str]:
+    """A name and its operator in a text that is read backwards, and perhaps more: `_lead` has the last word.
+
+    Letters are classes of both cases in a trie, which the engine skips by their first character.
+    """
+    trie: dict[str, Any] = {}
+    for name in names:
+        node = trie
+        for letter in reversed(name):
+            node = node.setdefault(letter, {})
+        node[""] = {}
+    return re.compile(rf"[:=>][:=]?\s{{0,8}}+\]?(?:[\"']\\*)?{_branches(trie)}" if trie else r"(?!)")
+
+
+_LETTERS = {" ": r"[_\-. ]?", "s": "[sS\N{LATIN SMALL LETTER LONG S}]", "k": "[kK\N{KELVIN SIGN}]"}
+
+
+def _branches(node: dict[str, Any]) -> str:
+    """The longest of the words first."""
+    branches = [
+        (_LETTERS.get(letter) or f"[{letter}{letter.upper()}]") + _branches(below)
+        for letter, below in node.items()
+        if letter
+    ]
+    rest = f"(?:{'|'.join(branches)})" if branches else ""
+    return f"{rest}?" if "" in node and branches else rest
+
+
+# Words that continue a sentence behind a colon and are no password.
+_PROSE = re.compile(
+    r"(?:a|an|and|at|enter|expected|expired|failed|for|how|in|invalid|is|it|missing|must|my|no|none|not|of|or|please"
+    r"|press|required|see|should|that|the|then|this|to|type|use|what|when|where|which|with|wrong|yes|your)[.,!?]?"
+)
+_SCHEMES = frozenset({"bearer", "basic", "token"})
+
+
+def _is_prose(text: str, found: Finding) -> bool:
+    """A word of a sentence behind a colon: `password: then press`."""
+    behind = text[found.end : found.end + 2]
+    return (
+        text[found.start - 2 : found.start] == ": "
+        and behind[:1] == " "
+        and behind[1:].isalpha()
+        and _PROSE.fullmatch(text, found.start, found.end) is not None
+    )
+
+
+def _name_before(text: str, end: int) -> str:
+    """The part of an identifier before `end`."""
+    piece = text[max(0, end - LONGEST_NAME) : end]
+    return piece[len(piece.rstrip(_IDENTIFIER)) :]
+
+
+def _end_of_name(lead: re.Match[str]) -> int:
+    if lead["q"] is not None:
+        return lead.start("q")
+    return _NAME.match(lead.string, lead.start()).end()  # type: ignore[union-attr]  # always matches
+
+
+def _value(text: str, lead: re.Match[str], *, whole_line: bool) -> Finding | None:
+    at = lead.end()
+    if lead["open"] is not None:
+        return _quoted(text, at, lead["open"])
+    if text[at : at + 1] in ("", "\\") and not text[at : at + 16].strip(
+        "\\"
+    ):  # an escaped quote may have begun
+        return Finding(at, len(text), open=True, weak=True) if len(text) - at < 16 else None
+    if lead["q"] is not None:
+        return _container(text, at, lead["q"]) if text[at] in "{[" else _literal(text, at, lead["q"])
+    match = (_LINE if whole_line else _BARE).match(text, at)
+    if match is None or match.group().startswith("["):
+        return None
+    none = match.end() - at < _SHORTEST or match.group().lower() in _KEPT
+    if match.end() == len(text):
+        return Finding(at, match.end(), open=True, weak=none)
+    return None if none else Finding(at, match.end())
+
+
+def _quoted(text: str, at: int, quote: str) -> Finding | None:
+    """The inside of a string, up to the quote with as many escapes as the opening one."""
+    for match in _closers(text, at, quote):
+        return Finding(at, match.start()) if match.start() > at else None
+    return Finding(at, len(text), open=True, weak=at == len(text))
+
+
+def _closers(text: str, at: int, quote: str) -> Iterator[re.Match[str]]:
+    """Quotes that close a string opened by `quote`; a raw line break closes any, since JSON strings have none."""
+    depth = len(quote) - 1
+    for match in re.compile(rf"\\*{quote[-1]}|\n").finditer(text, at):
+        escapes = len(match.group()) - 1
+        if match.group() == "\n" or escapes < depth or escapes % (2 * (depth + 1)) == depth:
+            yield match
+
+
+def _literal(text: str, at: int, quote: str) -> Finding | None:
+    match = _JSON_LITERAL.match(text, at)
+    if match is None:
+        return None
+    ends, none = match.end() == len(text), match.group().lower() in _KEPT
+    return None if none and not ends else Finding(at, match.end(), quote, open=ends, weak=none)
+
+
+def _container(text: str, at: int, quote: str) -> Finding:
+    """An object or a list, up to its closing bracket; brackets inside strings do not count."""
+    depth, position = 0, at
+    while (match := _BRACKET.search(text, position)) is not None:
+        position = match.end()
+        mark = match.group()
+        if mark in "{[":
+            depth += 1
+        elif mark in "}]":
+            depth -= 1
+            if depth == 0:
+                return Finding(at, position, quote)
+        elif mark == quote:
+            closer = next(_closers(text, position, quote), None)
+            position = len(text) if closer is None else closer.end()
+    return Finding(at, len(text), quote, open=True)
+
+
+def _merged(findings: Iterable[Finding]) -> list[Finding]:
+    merged: list[Finding] = []
+    for each in sorted(findings, key=lambda found: (found.start, -found.end)):
+        last = merged[-1] if merged else None
+        if last is None or each.start >= last.end:
+            merged.append(each)
+        elif each.end > last.end:
+            merged[-1] = Finding(last.start, each.end, last.quote, open=each.open)
+    return merged

@@ -1,0 +1,105 @@
+"""What a form of secret consists of, and how the usual ones are made.
+
+Knows expressions; does not know any service, or where a form is searched. Each form has four expressions: the form
+itself, a hint that stands in every text that holds it (so that nearly every text is skipped at once), its beginning at the
+end of a text that still grows, and what may become that beginning. Forms use classes that exclude their own end,
+possessive or bounded repeats, and starts that cannot follow their own characters, so that no text makes the engine
+backtrack: matching is linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+__all__ = ["RUN", "SecretPattern", "announced", "luhn", "prefixed"]
+
+
+@dataclass(frozen=True, slots=True)
+class SecretPattern:
+    """One form of secret. Where `form` has a group `secret`, only that part is replaced."""
+
+    name: str
+    form: str  # Python syntax
+    hint: str  # linear syntax: stands in every text that holds the form
+    opening: str  # Python syntax, matched up to the end of a text: the form may have begun; group `secret` as in `form`
+    onset: str  # linear syntax, matched up to the end of a text: what may become an opening
+    check: Callable[[str], bool] | None = None  # a final check of the match
+    unbroken: bool = False  # a run of `RUN` to the end of the text; `opening` is the part before it
+    sign: str = ""  # linear syntax: stands in every text that `opening` matches; empty: unknown
+    marks: tuple[str, ...] = ()  # lower case: one stands in every text that holds the form; empty: unknown
+    delimited: bool = False  # each mark is a word that no letter or digit follows
+
+
+def luhn(text: str) -> bool:
+    """Whether the digits pass the check of a card number."""
+    digits = [int(each) for each in text if each.isdecimal()]
+    doubled = [sum(divmod(digit * 2, 10)) for digit in digits[-2::-2]]
+    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0 and any(digits)
+
+
+def _begun(literal: str) -> str:
+    """A pattern for the literal's proper beginnings: `sk-` gives `s(?:k)?`."""
+    escaped = [re.escape(each) for each in literal[:-1]]
+    return "(?:".join(escaped) + ")?" * (len(escaped) - 1)
+
+
+RUN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.+/=~-"  # the characters of credentials
+RUN_CLASS = r"[A-Za-z0-9_.+/=~-]"
+_BOUND = r"(?<![A-Za-z0-9])"
+_EDGE = r"(?:^|[^A-Za-z0-9]|\\[nrtbf]|\\u[0-9A-Fa-f]{4})"  # the same where JSON escapes may stand before
+
+
+# Parts that many prefixes share: fewer literals are found faster.
+_SHARED = (
+    "_live_",
+    "_test_",
+    "dp.",
+    "key-",
+    "lin_",
+    "lsv2_",
+    "pat_",
+    "pscale_",
+    "shp",
+    "sntry",
+    "xox",
+)
+
+
+def _mark(prefix: str) -> str:
+    return next((part for part in _SHARED if part in prefix), prefix)
+
+
+def prefixed(name: str, literals: Iterable[str], rest: str) -> SecretPattern:
+    """A credential that begins with one of these literals, which stay, since they only name its kind."""
+    heads = [*literals]
+    head = "|".join(map(re.escape, heads))
+    begun = "|".join(_begun(each) for each in heads)
+    hint = rf"{_EDGE}(?:{head})"
+    return SecretPattern(
+        name,
+        form=rf"{_BOUND}(?:{head})(?P<secret>{rest})",
+        hint=hint,
+        opening=rf"{_BOUND}(?:{head})(?={RUN_CLASS}*+\Z)",
+        onset=rf"(?:{hint}|(?:^|[^A-Za-z0-9])(?:{begun})$)",
+        unbroken=True,
+        sign=hint,
+        marks=tuple(_mark(each.lower()) for each in heads),
+    )
+
+
+def announced(name: str, schemes: tuple[str, ...], value: str) -> SecretPattern:
+    """A credential after a word that announces it, which stays: `Bearer …`."""
+    heads = "|".join(schemes)
+    begun = "|".join(_begun(each) for each in schemes)
+    hint = rf"(?i:{heads})"
+    return SecretPattern(
+        name,
+        form=rf"{_BOUND}{hint}\s{{1,8}}(?P<secret>{value})",
+        hint=hint,
+        opening=rf"{_BOUND}{hint}\s{{1,8}}(?P<secret>{RUN_CLASS}*+)\Z",
+        onset=rf"(?i:{heads}|(?:^|[^a-z0-9])(?:{begun})$)",
+        sign=hint,
+        marks=(*schemes, *(each.replace("s", "\N{LATIN SMALL LETTER LONG S}") for each in schemes)),
+    )

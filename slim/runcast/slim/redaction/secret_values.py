@@ -1,0 +1,68 @@
+"""Whether the value behind a secret's name can be a secret: references, masks, code and words are none.
+
+Knows values; does not know names, or where a value ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+__all__ = ["is_code", "is_reference", "is_schema", "is_schema_text", "looks_generated"]
+
+# A place where a secret is to be put, or a secret that is hidden already.
+_REFERENCE = re.compile(
+    r"\$\w{1,80}|\$\{[^}]{0,120}\}?|\$\{\{[^}]{0,120}(?:\}\})?|%\w{1,80}%|\{\{[^}]{0,120}\}\}|<[\w .:/-]{1,80}>?"
+    r"|[*x•.#-]{4,}|X{4,}"
+    r"|(?i:your|my|the|some|example|enter|insert|replace|change)[_ -](?:[\w -]{0,40}[_ -])?"
+    r"(?i:key|token|secret|password|pass|credentials?|me|here|value)s?(?i:[_ -](?:here|goes[_ -]here))?"
+)
+# An expression of a program: a call, an index, an attribute, a type, a constant.
+_CODE = re.compile(
+    r"[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){0,8}[(\[].{0,200}"
+    r"|(?:[A-Za-z_][A-Za-z_]{0,40}\.){1,8}[A-Za-z_]{1,40}"
+    r"|(?:await|new|not|lambda|async|return|function|typeof)"
+    r"|(?:bool|boolean|str|string|int|integer|float|number|bytes|object|any|None|null|undefined|self|this)(?:\s*[|=?].{0,40})?"
+)
+_GENERATED = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_.+/=~%-]{16,4096}")
+_UUID = re.compile(r"(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_CODE_NUMBER = re.compile(r"[0-9]{4,8}")
+# Words of a JSON Schema that hold no value of their own; `default`, `const` and `examples` do.
+_SCHEMA_WORDS = frozenset(
+    {"type", "$ref", "required", "anyOf", "description", "title", "format", "pattern", "nullable"}
+    | {"minLength", "maxLength", "min", "max"}
+)
+_SCHEMA_TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
+_KEY = re.compile(r"\\*\"([\w$]{1,40})\\*\"\s*:(?:\s*\\*\"(\w*))?")
+
+
+def is_reference(value: str) -> bool:
+    """Whether the value only names a secret, or hides one: `${API_KEY}`, `<token>`, `********`, `YOUR_API_KEY`."""
+    return _REFERENCE.fullmatch(value) is not None
+
+
+def is_code(value: str) -> bool:
+    """Whether an unquoted value is an expression: `os.environ[`, `config.secret`, `bool`."""
+    return _CODE.fullmatch(value) is not None
+
+
+def looks_generated(value: str, *, digits: bool = False) -> bool:
+    """Whether the value looks like a machine made it; with `digits`, a short number such as a PIN does as well."""
+    if digits and _CODE_NUMBER.fullmatch(value):
+        return True
+    return _GENERATED.fullmatch(value) is not None and _UUID.fullmatch(value) is None and "/" not in value[:1]
+
+
+def is_schema(fields: Iterable[tuple[str, object]]) -> bool:
+    """Whether an object under a secret's name is a JSON Schema: it describes the secret and holds none."""
+    pairs = list(fields)
+    has_kind = any(name in ("type", "$ref", "anyOf", "required") for name, _ in pairs)
+    return has_kind and all(
+        name in _SCHEMA_WORDS and (name != "type" or (isinstance(value, str) and value in _SCHEMA_TYPES))
+        for name, value in pairs
+    )
+
+
+def is_schema_text(text: str) -> bool:
+    """The same of an object as JSON writes it, however often it is escaped; keys of objects inside count too."""
+    return is_schema((match[1], match[2]) for match in _KEY.finditer(text))

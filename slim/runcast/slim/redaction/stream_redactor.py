@@ -1,0 +1,360 @@
+"""Removes secrets from a stream of events, also secrets that are split over deltas.
+
+A delta passes at once, and as the same object, unless a secret may begin in it. From there on the stream's text is
+held until it is certain: mostly until the next blank, at the latest until the end of the message. Rules:
+
+1. The released text, joined, equals the whole text redacted at once; where secrets run into each other it may hide
+   more, never less.
+2. A stream holds at most `window` characters. A longer hold is replaced, and the rest of that stream dropped: it fails
+   closed.
+3. Held text is released before any event that ends, replaces or restates its message, so order and outcome stay.
+
+Knows which events carry deltas and which end them. Does not know what a secret is, or where the events go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ag_ui.core import (
+    ActivitySnapshotEvent,
+    MessagesSnapshotEvent,
+    RunErrorEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+    TextMessageStartEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+)
+
+from runcast.slim.values.lifecycles import PHASES, STREAMS
+from runcast.slim.values.linear_regex import searchable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runcast.slim.redaction.scanner import Finding, Scanner
+    from runcast.slim.values.linear_regex import Finder
+    from runcast.slim.wire.codec import AnyEvent
+
+__all__ = ["StreamRedactor"]
+
+PIECES = 48  # how many of the last released deltas give context, and
+CONTEXT = 128  # how many of their characters: the name before a value, the border of a word
+MOST_PIECES = 2 * PIECES  # the older half is dropped at this number
+LONG_HOLD = 512  # up to so many held characters, every delta is scanned
+REMEMBERED = 4_096  # harmless deltas that are cached; tokens repeat
+
+_PLAIN, _DELTA, _CHUNK, _BORDER, _START = range(5)
+_PART = {"start": _BORDER, "content": _DELTA, "end": _BORDER, "chunk": _CHUNK}
+_CONTENT: dict[type, str] = {TextMessageStartEvent: "name", ToolCallStartEvent: "tool_call_name"}
+
+# What an event is to the stream it names: its part, the drawer of that stream, the field with its id, and, for a
+# border, the one field besides metadata that may hold content.
+_PARTS: dict[type[Any], tuple[int, int, str, str]] = {
+    event: (_PART[phase], STREAMS.index(life), life.id_field, _CONTENT.get(event, "metadata"))
+    for event, (life, phase) in PHASES.items()
+    if life in STREAMS
+} | {RunStartedEvent: (_START, 0, "", "")}
+_OTHER = (_PLAIN, 0, "", "")  # all other events
+_MINTS = (ToolCallResultEvent, ActivitySnapshotEvent)  # make or replace the message they name
+_RESTATES = (MessagesSnapshotEvent, RunStartedEvent, RunFinishedEvent, RunErrorEvent)
+
+
+class _Rules(Protocol):
+    """The parts of a `Redactor` that are used here."""
+
+    replace: str
+    window: int
+    hold: int
+    also: Callable[[str], str] | None
+    holds_always: bool
+    scanner: Scanner
+    harmless: set[str]
+    glimpse: Finder
+
+    def event(self, event: AnyEvent, data: bytes | None = None) -> AnyEvent: ...
+    def replaced(self, text: str, findings: Iterable[Finding]) -> str: ...
+
+
+class _Stream:
+    """One message's text, reasoning or arguments while a secret may grow in them."""
+
+    held = ""
+    owed = ""  # held as well, and not scanned yet
+    awake = False  # a secret may have begun: scan the next delta in any case
+    muted = False  # the hold outgrew the window: nothing is released any more
+    last: AnyEvent | None = None  # the model for the event that releases held text
+
+    def __init__(self, recent: list[str]) -> None:
+        self.recent = recent  # released last
+
+    def context(self) -> str:
+        return "".join(self.recent[-PIECES:])[-CONTEXT:]
+
+    def released(self, text: str) -> None:
+        self.recent.append(text)
+        if len(self.recent) > MOST_PIECES:
+            del self.recent[:PIECES]
+
+
+class StreamRedactor:
+    """The events of one thread, in order, without their secrets. Holds text back; `close` releases it."""
+
+    def __init__(self, redactor: _Rules) -> None:
+        self._redactor = redactor
+        self._redact_event = redactor.event
+        self._may_hold = redactor.glimpse
+        self._scanner = redactor.scanner
+        self._always = redactor.holds_always or redactor.also is not None
+        # Texts, reasoning and arguments, by id. For most, only the last released deltas are kept.
+        self._streams: tuple[dict[str, _Stream | list[str]], ...] = ({}, {}, {})
+        self._chunked: tuple[type, str] | None = None  # the stream that a chunk without an id continues
+        self._harmless = redactor.harmless
+        self._open = 0  # streams that hold text, and a chunked message that may continue
+
+    def feed(self, event: AnyEvent, data: bytes | None = None) -> Sequence[AnyEvent]:
+        """The events that may leave now. Pass the event's encoded bytes as `data` to save encoding it again."""
+        parts = _PARTS.get(type(event))
+        if self._open:
+            return self._carefully(event, data)
+        if parts is not None:
+            part, drawer, name, content = parts
+            fields = event.__dict__
+            if part == _DELTA:
+                delta, key = fields["delta"], fields[name]
+                recent = self._streams[drawer].get(key)
+                if (
+                    not isinstance(recent, _Stream)
+                    and (delta in self._harmless or self._is_harmless(delta, recent))
+                    and fields["metadata"] is None
+                    and fields["raw_event"] is None
+                    and not event.__pydantic_extra__
+                ):
+                    if recent is None:
+                        self._streams[drawer][key] = [delta]
+                        return (event,)
+                    recent.append(delta)
+                    if len(recent) > MOST_PIECES:
+                        del recent[:PIECES]
+                    return (event,)
+                return self._grown(drawer, key, event, delta)
+            if part == _BORDER:
+                self._streams[drawer].pop(fields[name], None)
+                if (
+                    fields[content] is None
+                    and fields["metadata"] is None
+                    and fields["raw_event"] is None
+                    and not event.__pydantic_extra__
+                ):
+                    return (event,)
+            elif part == _START:
+                texts, thoughts, arguments = self._streams
+                if texts or thoughts or arguments:
+                    self._streams = ({}, {}, {})
+            else:
+                return self._chunks(event, data)
+        if data is None or self._may_hold(data.lower()):
+            return (self._redact_event(event, data),)
+        return (event,)
+
+    def _carefully(self, event: AnyEvent, data: bytes | None) -> list[AnyEvent]:
+        """The same while text is held, or while a chunked message may continue."""
+        part, drawer, name, _ = _PARTS.get(type(event), _OTHER)
+        if part == _CHUNK or self._chunked is not None:
+            return self._chunks(event, data)
+        if part == _DELTA:
+            return self._grown(drawer, event.__dict__[name], event, event.__dict__["delta"])
+        out = self._before(event)
+        if part == _BORDER:
+            self._streams[drawer].pop(event.__dict__[name], None)
+        elif part == _START:
+            self._streams = ({}, {}, {})
+        return [*out, self._redact_event(event, data)]
+
+    def redact(self, events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
+        """A whole stream at once."""
+        for event in events:
+            yield from self.feed(event)
+        yield from self.close()
+
+    def close(self) -> list[AnyEvent]:
+        """The text still held, for a stream that ends without an event."""
+        return [
+            event
+            for drawer in (0, 1, 2)
+            for key in self._streams[drawer]
+            for event in self._release(drawer, key)
+        ]
+
+    # ------------------------------------------------------------------ deltas
+
+    def _is_harmless(self, delta: str, recent: list[str] | None) -> bool:
+        if self._always or len(delta) > CONTEXT or (not delta.isascii() and _unencodable(delta)):
+            return False
+        if self._scanner.wakes(delta):
+            return False
+        if ":" in delta or "=" in delta:  # an operator: the name may stand before it
+            return not recent
+        if len(self._harmless) < REMEMBERED:
+            self._harmless.add(delta)
+        return True
+
+    def _grown(self, drawer: int, key: str, event: Any, delta: str) -> list[AnyEvent]:
+        """A delta in which a secret may begin, continue or end."""
+        streams = self._streams[drawer]
+        known = streams.get(key)
+        stream = streams[key] = known if isinstance(known, _Stream) else _Stream(known or [])
+        out = [*self._twins(drawer, key), *self._delta(stream, event, delta)]
+        if not (stream.held or stream.awake or stream.muted):
+            streams[key] = stream.recent
+        return out
+
+    def _delta(self, stream: _Stream, event: Any, delta: str) -> list[AnyEvent]:
+        bare = event.model_copy(update={"delta": ""}) if _carries(event) else None
+        stream.last = event
+        released = self._released(stream, delta)
+        if bare is None:
+            if released == delta:
+                return [event]
+            return [_like(event, released)] if released else []
+        redacted = self._redactor.event(bare)
+        if redacted is bare and released == delta:
+            return [event]
+        return [redacted.model_copy(update={"delta": released})]
+
+    def _released(self, stream: _Stream, delta: str) -> str:
+        """The part of the held text and the delta that is certain by now."""
+        if stream.muted:
+            return ""
+        stream.owed += delta
+        if len(stream.owed) < len(stream.held) // 8 - LONG_HOLD // 8:
+            return ""  # a long hold is scanned only now and then
+        context = stream.context()
+        text, since = context + stream.held + stream.owed, len(context)
+        if not (stream.held or self._always or self._scanner.wakes(searchable(text))):
+            stream.owed, stream.awake = "", False
+            stream.released(delta[-CONTEXT:])
+            return delta
+        stream.owed = ""
+        findings, wait, stream.awake = self._scanner.growing(text, since, 2 * self._redactor.window)
+        if wait == len(text) and not (findings or stream.held or self._always):
+            stream.released(delta[-CONTEXT:])
+            return delta
+        wait = self._backed_off(text, max(wait, since), since, findings)
+        released = self._redacted(text, findings, since, wait)
+        self._hold(stream, text[wait:])
+        stream.recent = [text[max(0, wait - CONTEXT) : wait]]
+        if len(stream.held) > self._redactor.window:
+            self._hold(stream, "")
+            stream.muted = True
+            return released + self._redactor.replace
+        return released
+
+    def _hold(self, stream: _Stream, text: str) -> None:
+        self._open += bool(text) - bool(stream.held)
+        stream.held = text
+
+    def _backed_off(self, text: str, wait: int, since: int, findings: list[Finding]) -> int:
+        """With patterns or a callable of the user, the last characters wait for the next ones."""
+        if not self._always:
+            return wait
+        wait = max(since, min(wait, len(text) - self._redactor.hold))
+        if self._redactor.also is not None:
+            blank = max(text.rfind(" ", since, wait), text.rfind("\n", since, wait))
+            full = len(text) - since > self._redactor.window // 2
+            wait = blank + 1 if blank >= since else wait if full else since
+        for each in findings:
+            if each.start < wait < each.end:
+                wait = max(each.start, since)
+        return wait
+
+    def _redacted(self, text: str, findings: Iterable[Finding], since: int, wait: int) -> str:
+        """The part between `since` and `wait` with its findings replaced."""
+        inside = [_clamped(each, since) for each in findings if since < each.end and each.start < wait]
+        released = self._redactor.replaced(text[since:wait], inside)
+        return released if self._redactor.also is None else self._redactor.also(released)
+
+    # ------------------------------------------------------------------ everything else
+
+    def _before(self, event: AnyEvent) -> list[AnyEvent]:
+        """Held text that must not come after this event."""
+        part, drawer, name, _ = _PARTS.get(type(event), _OTHER)
+        if part == _BORDER:
+            return self._release(drawer, event.__dict__[name])
+        if isinstance(event, _MINTS):
+            return [*self._release(0, event.message_id), *self._release(1, event.message_id)]
+        return self.close() if isinstance(event, _RESTATES) else []
+
+    def _chunks(self, event: AnyEvent, data: bytes | None) -> list[AnyEvent]:
+        """A chunk, or an event after one: any other event ends a chunked message."""
+        part, drawer, name, _ = _PARTS.get(type(event), _OTHER)
+        ended = self._end_of_chunks(event)
+        if part != _CHUNK:
+            return [*ended, *self.feed(event, data)]
+        fields = event.__dict__
+        if fields["delta"] is None:
+            return [*ended, self._redact_event(event, data)]
+        key = fields[name] or (self._chunked[1] if self._chunked else "")
+        self._open += self._chunked is None
+        self._chunked = (type(event), key)
+        return [*ended, *self._grown(drawer, key, event, fields["delta"])]
+
+    def _end_of_chunks(self, event: AnyEvent) -> list[AnyEvent]:
+        if self._chunked is None:
+            return []
+        kind, key = self._chunked
+        _, drawer, name, _ = _PARTS[kind]
+        if type(event) is kind and event.__dict__[name] in (None, key):
+            return []
+        self._open -= 1
+        self._chunked = None
+        return self._release(drawer, key, forget=True)
+
+    def _twins(self, drawer: int, key: str) -> list[AnyEvent]:
+        """Text and reasoning may grow under one id, and then their order matters."""
+        return self._release(1 - drawer, key) if drawer < 2 else []
+
+    def _release(self, drawer: int, key: str, *, forget: bool = False) -> list[AnyEvent]:
+        """The held text of one stream, as it will stay."""
+        streams = self._streams[drawer]
+        stream = streams.pop(key, None) if forget else streams.get(key)
+        if not isinstance(stream, _Stream) or not stream.held + stream.owed:
+            return []
+        context = stream.context()
+        text, since = context + stream.held + stream.owed, len(context)
+        released = self._redacted(text, self._scanner.findings(text), since, len(text))
+        self._hold(stream, "")
+        stream.owed = ""
+        stream.released(text[since:][-CONTEXT:])
+        return [_like(stream.last, released)] if released else []
+
+
+def _carries(event: Any) -> bool:
+    """Whether the event has more than its delta."""
+    return event.metadata is not None or event.raw_event is not None or bool(event.__pydantic_extra__)
+
+
+def _like(event: Any, delta: str) -> AnyEvent:
+    """Another delta of the same stream."""
+    fields = {
+        name: value
+        for name, value in event.__dict__.items()
+        if value is not None and name not in ("metadata", "raw_event", "type", "delta")
+    }
+    again: AnyEvent = type(event)(delta=delta, **fields)
+    return again
+
+
+def _clamped(finding: Finding, since: int) -> Finding:
+    start = max(finding.start, since) - since
+    return type(finding)(start, finding.end - since, finding.quote)
+
+
+def _unencodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

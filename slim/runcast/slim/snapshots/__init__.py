@@ -1,0 +1,1 @@
+"""Bounded snapshots of a thread, to show it and to resume it."""

@@ -1,0 +1,59 @@
+"""When to take a snapshot of a thread.
+
+A snapshot is due at the end of a run, which an interrupt is too, and during a run after a number of entries or
+milliseconds since the last one. Time is the time of the entries. Does not know where snapshots are stored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ag_ui.core import RunErrorEvent, RunFinishedEvent
+
+from runcast.slim.entry import Entry
+from runcast.slim.snapshots.agent_state import AgentState, StateBuilder
+from runcast.slim.snapshots.serializer import AgentSerializer
+
+__all__ = ["SnapshotTaker"]
+
+
+class SnapshotTaker:
+    """Follows one thread's log and takes its snapshots. One object per thread."""
+
+    def __init__(
+        self,
+        serializer: AgentSerializer,
+        *,
+        every_entries: int = 500,
+        every_ms: int = 15_000,
+        base: AgentState | None = None,
+        agent_id: str | None = None,
+    ) -> None:
+        """`base` is the state of the last snapshot; entries that it includes are skipped."""
+        if every_entries < 1 or every_ms < 1:
+            raise ValueError("every_entries and every_ms are at least 1")
+        self.builder = StateBuilder(agent_id, base=base)
+        self._serializer = serializer
+        self._every_entries = every_entries
+        self._every_ms = every_ms
+        self._seq = 0 if base is None or base.seq is None else base.seq
+        self._since: int | None = None  # time of the last snapshot, or of the first entry
+        self._count = 0  # entries since then
+
+    def feed(self, entry: Entry) -> dict[str, Any] | None:
+        """Add the next entry; returns a snapshot when one is due."""
+        if entry.seq <= self._seq:
+            return None
+        self._seq = entry.seq
+        self.builder.feed_entry(entry)
+        self._count += 1
+        self._since = entry.at if self._since is None else self._since
+        ended = isinstance(entry.event, RunFinishedEvent | RunErrorEvent)
+        if not ended and self._count < self._every_entries and entry.at - self._since < self._every_ms:
+            return None
+        self._count, self._since = 0, entry.at
+        return self.take()
+
+    def take(self) -> dict[str, Any]:
+        """A snapshot of the thread as it is now."""
+        return self._serializer.serialize(self.builder.state())

@@ -1,0 +1,130 @@
+"""The bounds of a snapshot: their defaults, three presets, and how to read them from a dict or environment variables.
+
+Does not know how a snapshot is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+__all__ = ["SlimConfig"]
+
+SMALLEST = 4_096  # bytes; below this not even the frame of a snapshot is sure to fit
+PREFIX = "RUNCAST_SLIM_"
+_YES = frozenset({"1", "true", "yes", "on"})
+_NO = frozenset({"0", "false", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class SlimConfig:
+    """Bounds of a snapshot. Lengths are characters, sizes are bytes of UTF-8 JSON."""
+
+    max_messages: int = 50
+    max_steps: int = 20
+    max_content_length: int = 2_000
+    include_tool_results: bool = True
+    include_steps: bool = True
+    include_continuation_trace: bool = False
+    redact_tool_args: bool = False  # keep only the id and name of a call
+    max_bytes: int = 65_536  # of the whole snapshot
+    max_tool_result_length: int | None = None  # None: as `max_content_length`
+    max_state_bytes: int = 16_384  # top-level keys that do not fit are left out
+    max_metadata_bytes: int = 4_096
+    include_state: bool = True
+    include_system: bool = False  # system and developer messages
+    include_reasoning: bool = False
+    pin_first_system: bool = False  # counts among `max_messages`; needs `include_system`
+    pin_first_user: bool = False
+
+    def __post_init__(self) -> None:
+        for name, kind in _KINDS.items():
+            value = getattr(self, name)
+            if kind is bool and not isinstance(value, bool):
+                raise ValueError(f"{name} is true or false, not {value!r}")
+            if kind is int and not (value is None and name == "max_tool_result_length"):
+                _check_number(name, value)
+        if self.max_bytes < SMALLEST:
+            raise ValueError(
+                f"max_bytes is at least {SMALLEST}, so that the frame of a snapshot fits; not {self.max_bytes}"
+            )
+        if self.pin_first_system and not self.include_system:
+            raise ValueError("pin_first_system keeps a system message: set include_system as well")
+
+    @classmethod
+    def minimal(cls) -> SlimConfig:
+        """For a list of threads: 20 short messages, no tool results, no steps."""
+        return cls(
+            max_messages=20,
+            max_steps=0,
+            max_content_length=500,
+            include_tool_results=False,
+            include_steps=False,
+        )
+
+    @classmethod
+    def standard(cls) -> SlimConfig:
+        """The defaults."""
+        return cls()
+
+    @classmethod
+    def full(cls) -> SlimConfig:
+        """For diagnosis: 100 long messages, 50 steps, and the last decision to continue or stop."""
+        return cls(
+            max_messages=100,
+            max_steps=50,
+            max_content_length=5_000,
+            include_continuation_trace=True,
+        )
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SlimConfig:
+        """Settings by name, on top of the preset named under `preset` (`standard` when absent)."""
+        given = dict(data)
+        config = _preset(cls, given.pop("preset", "standard"))
+        unknown = sorted(set(given) - set(_KINDS))
+        if unknown:
+            raise ValueError(f"unknown setting {unknown[0]!r}; known are: {', '.join(sorted(_KINDS))}")
+        return replace(config, **given)
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str], *, prefix: str = PREFIX) -> SlimConfig:
+        """Settings from variables such as `RUNCAST_SLIM_MAX_MESSAGES=20` or `RUNCAST_SLIM_PRESET=full`."""
+        given: dict[str, Any] = {}
+        for name, text in env.items():
+            if not name.startswith(prefix):
+                continue
+            setting = name.removeprefix(prefix).lower()
+            kind = _KINDS.get(setting)
+            given[setting] = text if kind is None else _parsed(name, text.strip(), kind)
+        return cls.from_dict(given)
+
+
+_KINDS: dict[str, type] = {
+    field.name: bool if field.type == "bool" else int for field in fields(SlimConfig)
+}  # `from __future__ import annotations` makes the types strings
+
+
+def _check_number(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{name} is a whole number of 0 or more, not {value!r}")
+
+
+def _preset(cls: type[SlimConfig], name: Any) -> SlimConfig:
+    presets = {"minimal": cls.minimal, "standard": cls.standard, "full": cls.full}
+    if name not in presets:
+        raise ValueError(f"unknown preset {name!r}; there are: {', '.join(presets)}")
+    return presets[name]()
+
+
+def _parsed(name: str, text: str, kind: type) -> int | bool | None:
+    if kind is bool:
+        if text.lower() in _YES | _NO:
+            return text.lower() in _YES
+        raise ValueError(f"{name} is true or false, not {text!r}")
+    if text.lower() in ("", "none") and name.lower().endswith("max_tool_result_length"):
+        return None
+    if not text.isascii() or not text.isdecimal():
+        raise ValueError(f"{name} is a whole number of 0 or more, not {text!r}")
+    return int(text)

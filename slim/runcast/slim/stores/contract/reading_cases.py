@@ -1,0 +1,264 @@
+"""The promises about reading, derived data and removal.
+
+Knows a thread as readers see it; does not know the races of writers.
+"""
+
+from __future__ import annotations
+
+from runcast.slim.errors import Conflict
+from runcast.slim.stores.base import Store
+from runcast.slim.stores.contract.tools import (
+    NOW,
+    THREAD,
+    TTL,
+    batch,
+    blob,
+    refuses,
+    same,
+    seqs,
+    take,
+    write_run,
+)
+from runcast.slim.stores.records import (
+    Batch,
+    Edge,
+    Key,
+    NewEvent,
+    NewRun,
+    Page,
+    RunEnd,
+)
+
+PAYLOADS = [
+    b"{}",
+    b"",
+    b'{"text":"caf\xc3\xa9 \xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x94\xac"}',
+    b'{"nul":"\\u0000","half":"\\ud83d"}',
+    bytes(range(256)),
+    b'{"twice":1,"twice":2,"huge":1e400,"zero":-0,"big":9007199254740993}',
+    b"x" * 1_000_000,
+]
+
+
+async def payloads_are_returned_unchanged(store: Store) -> None:
+    """Byte by byte, with any content."""
+    lease = await take(store)
+    events = tuple(NewEvent(n, NOW + n, "CUSTOM", payload) for n, payload in enumerate(PAYLOADS, 1))
+    await store.append(
+        Batch(THREAD, "me", lease.token, "b", 1, NewRun("r\u00e9\U0001f642", None, "continue"), events)
+    )
+    page = await store.events(THREAD, after=0)
+    same([event.payload for event in page.events], PAYLOADS, "a payload is bytes")
+    same({event.run_id for event in page.events}, {"r\u00e9\U0001f642"}, "an event knows its run")
+    same([event.at for event in page.events], [event.at for event in events], "and its time")
+
+
+async def events_are_read_in_ranges(store: Store) -> None:
+    """After a seq, up to another, and at most a number of them."""
+    lease = await take(store)
+    await store.append(batch(lease, 1, 10, run=NewRun("r", None, "continue")))
+    same(seqs(await store.events(THREAD, after=7)), [8, 9, 10], "after")
+    same(seqs(await store.events(THREAD, after=2, upto=5)), [3, 4, 5], "after, up to")
+    same(seqs(await store.events(THREAD, after=2, limit=2)), [3, 4], "after, so many")
+    same(seqs(await store.events(THREAD, after=2, upto=3, limit=9)), [3], "the nearer bound counts")
+    same(await store.events(THREAD, after=10), Page("e1", 10, []), "nothing behind the last")
+    same(await store.events(THREAD, after=99, limit=5), Page("e1", 10, []), "nor far behind it")
+    same(await store.events(THREAD, after=0, limit=0), Page("e1", 10, []), "none when none are asked for")
+
+
+async def raw_parts_stay_apart(store: Store) -> None:
+    """It takes no seq and is no event."""
+    lease = await take(store)
+    raws = tuple(NewEvent(seq, NOW, "RAW", b"%d" % n) for n, seq in enumerate((1, 1, 2)))
+    run = await store.append(batch(lease, 1, 2, run=NewRun("r", None, "continue"), raws=raws))
+    late = NewEvent(2, NOW, "RAW", b"late")
+    await store.append(batch(lease, 3, 0, run=run, id="raw alone", raws=(late,)))
+    same(seqs(await store.events(THREAD, after=0)), [1, 2], "raws are no events")
+    same(await store.raws(THREAD, after=0), [*raws, late], "they come back in their order")
+    same(await store.raws(THREAD, after=1), [raws[2], late], "after a seq")
+    same(await store.raws(THREAD, after=0, limit=1), [raws[0]], "and so many")
+
+
+async def runs_are_ranges_of_their_thread(store: Store) -> None:
+    """Each knows where it begins and ends, how, and after which."""
+    lease = await take(store)
+    one = await write_run(store, lease, "one")
+    wire = NewRun("two", "one", "continue", wire_parent="elsewhere")
+    two = await store.append(batch(lease, 4, 2, run=wire))
+    first, second = await store.runs(THREAD)
+    same(
+        (first.seq, first.run_id, first.first_seq, first.last_seq),
+        (one, "one", 1, 3),
+        "a run ends before the next",
+    )
+    same(
+        (first.status, first.terminal, first.usage, first.ended_at),
+        ("completed", "RUN_FINISHED", b"[]", NOW),
+        "ended",
+    )
+    same(
+        (second.seq, second.parent_seq, second.first_seq, second.last_seq),
+        (two, one, 4, 5),
+        "or at the last event",
+    )
+    same(
+        (second.status, second.ended_at, second.terminal),
+        ("in_progress", None, None),
+        "or is still in progress",
+    )
+    same((second.wire_parent, second.edge), ("elsewhere", "continue"), "its edge and wire parent")
+    await store.append(batch(lease, 6, run=two, end=RunEnd("completed", "RUN_FINISHED")))
+    await store.append(batch(lease, 7, run=two, end=RunEnd("failed", "RUN_ERROR")))
+    ended = (await store.runs(THREAD))[1]
+    same(
+        (ended.status, ended.terminal, ended.last_seq), ("failed", "RUN_ERROR", 7), "an end can be corrected"
+    )
+    again = await take(store, now=NOW + 1)
+    same(again.last_run, ended, "a new lease names the newest run")
+    same(again.last_seq, 7, "and the last seq")
+
+
+async def a_lineage_is_the_ancestors_alone(store: Store) -> None:
+    """No sibling, and nothing above a spawned run."""
+    lease = await take(store)
+    edges: list[tuple[str, str | None, Edge]] = [
+        ("1", None, "continue"),
+        ("2", "1", "continue"),
+        ("3", "1", "branch"),
+        ("4", "3", "resume"),
+        ("5", "4", "resume"),
+        ("6", "5", "spawn"),
+        ("7", "6", "continue"),
+    ]
+    for run_id, parent, edge in edges:
+        await write_run(store, lease, run_id, parent, edge=edge)
+    wanted = {"1": "1", "2": "12", "3": "13", "4": "134", "5": "1345", "6": "6", "7": "67"}
+    for run_id, chain in wanted.items():
+        found = await store.lineage(THREAD, run_id)
+        same("".join(run.run_id for run in found), chain, f"the lineage of run {run_id}")
+        same(found, [run for run in await store.runs(THREAD) if run.run_id in chain], "as the runs are")
+    same(await store.lineage(THREAD, "8"), [], "an unknown run has none")
+    same(
+        await store.lineage(THREAD),
+        await store.lineage(THREAD, "7"),
+        "the newest run is the one that is meant",
+    )
+    same(
+        [run.attempt for run in await store.runs(THREAD)],
+        [1, 1, 1, 2, 3, 1, 1],
+        "a resumed run counts attempts",
+    )
+    await write_run(store, lease, "8", "7", edge="spawn")
+    same(await store.lineage(THREAD), await store.lineage(THREAD, "7"), "unless it was spawned")
+    same(await store.lineage(Key("acme", "nothing")), [], "nothing has none")
+    again = await take(store)
+    newest = (again.last_run and again.last_run.run_id, again.head and again.head.run_id)
+    same(newest, ("8", "7"), "a spawned run is the newest, but not the head")
+
+
+async def blobs_are_stored_replaced_and_dropped(store: Store) -> None:
+    """By kind, run and seq."""
+    nowhere = store.put_blob(THREAD, blob("segment", 1, 1))
+    await refuses(Conflict, nowhere, "a blob needs its thread")
+    lease = await take(store)
+    runs = [await write_run(store, lease, run_id) for run_id in "abc"]
+    for n, run in enumerate(runs):
+        await store.put_blob(THREAD, blob("segment", run, 3 * n + 3, bytes([0, n])))
+    await store.put_blob(THREAD, blob("checkpoint", runs[1], 6))
+    await store.put_blob(THREAD, blob("segment", runs[2], 9, b"better"))
+    index = await store.blob_index(THREAD, "segment")
+    same(
+        [(info.run, info.seq, info.size) for info in index],
+        list(zip(runs, (3, 6, 9), (2, 2, 6), strict=True)),
+        "index",
+    )
+    found = await store.blobs(THREAD, "segment", [runs[2], runs[0], 10**9])
+    same(found, [blob("segment", runs[0], 3, b"\0\0"), blob("segment", runs[2], 9, b"better")], "bodies")
+    same(await store.blobs(THREAD, "segment", []), [], "of no run")
+    await store.drop_blobs(THREAD, "segment", [3, 6])
+    same([info.seq for info in await store.blob_index(THREAD, "segment")], [9], "dropped by seq")
+    same(len(await store.blob_index(THREAD, "checkpoint")), 1, "of one kind")
+
+
+async def events_can_be_forgotten_by_run(store: Store) -> None:
+    """The run stays, and so do the events around it."""
+    lease = await take(store)
+    runs = [await write_run(store, lease, run_id, events=4) for run_id in "abc"]
+    raw = NewEvent(12, NOW, "RAW", b"raw")
+    await store.append(batch(lease, 13, 0, run=runs[2], id="raw", raws=(raw,)))
+    sizes = await store.sizes(THREAD)
+    same(
+        [(size.run, size.events, size.raw_bytes) for size in sizes],
+        [(runs[0], 4, 0), (runs[1], 4, 0), (runs[2], 4, 3)],
+        "sizes",
+    )
+    same(sizes[0].bytes, 4 * len(b'{"n":1}'), "in bytes of payload")
+    await store.drop_events(THREAD, runs[1:])
+    await store.append(batch(lease, 13, 2, run=NewRun("d", "c", "continue")))
+    same(seqs(await store.events(THREAD, after=0)), [1, 2, 3, 4, 13, 14], "the others stay")
+    same(seqs(await store.events(THREAD, after=2, limit=3)), [3, 4, 13], "and are read across the hole")
+    same(seqs(await store.events(THREAD, after=5, upto=11, limit=3)), [], "which is empty")
+    same([run.pruned for run in await store.runs(THREAD)], [False, True, True, False], "the run is marked")
+    same(await store.raws(THREAD, after=0), [], "raw parts go with the events")
+
+
+async def a_thread_can_be_forgotten(store: Store) -> None:
+    """Completely, once no writer holds it; a new one of that id has another epoch."""
+    lease = await take(store)
+    run = await write_run(store, lease, "a")
+    await write_run(store, lease, "b", "a")
+    await store.put_blob(THREAD, blob("snapshot", run, 3))
+    raws = (NewEvent(7, NOW, "RAW", b"raw"),)
+    await store.append(batch(lease, 7, 1, run=run, raws=raws))
+    await refuses(Conflict, store.delete(THREAD, now=NOW), "a thread that is being written stays")
+    same(await store.delete(THREAD, now=NOW + TTL + 1), True, "then it goes")
+    same(await store.delete(THREAD, now=NOW + TTL + 1), False, "once")
+    same(await store.thread(THREAD), None, "it is not there")
+    same(await store.runs(THREAD), [], "nor its runs")
+    same(await store.blob_index(THREAD, "snapshot"), [], "nor its blobs")
+    await refuses(Conflict, store.append(batch(lease, 8, run=run)), "its writer is refused")
+    again = await take(store, epoch="e2")
+    same((again.epoch, again.last_seq, again.last_run), ("e2", 0, None), "a new one begins anew")
+    await write_run(store, again, "a", events=8)
+    same(await store.raws(THREAD, after=0), [], "and has no raw part of the old one")
+    same(await store.blob_index(THREAD, "snapshot"), [], "and no blob")
+
+
+async def tenants_never_meet(store: Store) -> None:
+    """The same thread id under two tenants is two threads, for every call."""
+    mine, theirs = Key("a", "t"), Key("b", "t")
+    lease = await take(store, mine)
+    run = await write_run(store, lease, "r")
+    await store.put_blob(mine, blob("snapshot", run, 3))
+    same(await store.thread(theirs), None, "thread")
+    same(await store.threads("b", limit=9), [], "threads")
+    same(await store.events(theirs, after=0), Page(None, 0, []), "events")
+    same(await store.runs(theirs), [], "runs")
+    same(await store.lineage(theirs, "r"), [], "lineage")
+    same(await store.blobs(theirs, "snapshot", [run]), [], "blobs")
+    same(await store.blob_index(theirs, "snapshot"), [], "blob_index")
+    same(await store.sizes(theirs), [], "sizes")
+    await store.drop_events(theirs, [run])
+    await store.drop_blobs(theirs, "snapshot", [3])
+    same(await store.delete(theirs, now=NOW + 9 * TTL), False, "delete")
+    other = await take(store, theirs, owner="other", epoch="e9")
+    same((other.epoch, other.last_seq), ("e9", 0), "acquire")
+    same(len((await store.events(mine, after=0)).events), 3, "nothing of mine was touched")
+    same(len(await store.blobs(mine, "snapshot", [run])), 1, "nor its blobs")
+    names = [Key("a", "t2"), Key("a", "t1")]
+    for key in names:
+        await take(store, key)
+    same([t.key for t in await store.threads("a", limit=2)], [mine, names[1]], "threads are listed by id")
+    same([t.key for t in await store.threads("a", limit=9, after="t1")], [names[0]], "after one")
+
+
+async def a_store_can_be_closed_and_opened_again(store: Store) -> None:
+    """With everything in it; opening twice is opening once."""
+    await store.open()
+    await store.open()
+    lease = await take(store)
+    run = await write_run(store, lease, "r")
+    await store.close()
+    await store.close()
+    same(seqs(await store.events(THREAD, after=0)), [1, 2, 3], "the events are stored")
+    await store.append(batch(lease, 4, run=run))

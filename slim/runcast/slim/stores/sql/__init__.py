@@ -1,0 +1,1 @@
+"""The SQL that SQLite and PostgreSQL share."""

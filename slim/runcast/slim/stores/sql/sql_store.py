@@ -1,0 +1,257 @@
+"""The store in SQL, once for every database with enough of the language.
+
+Knows the statements and the meaning of their answers; does not know a driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from runcast.slim.errors import Conflict, LineageError
+from runcast.slim.stores import refusals
+from runcast.slim.stores.base import Watch
+from runcast.slim.stores.records import (
+    Batch,
+    Key,
+    Lease,
+    NewEvent,
+    NewRun,
+    Page,
+    RunSize,
+    StoredEvent,
+    StoredRun,
+    StoredThread,
+)
+from runcast.slim.stores.sql import statements as say
+from runcast.slim.stores.sql.database import Database, Insert, Query, Row, Script, Wake
+from runcast.slim.stores.sql.side_tables import SqlBlobs, SqlNotes
+from runcast.slim.stores.wakeups import thread_topic
+
+IN_ONE_TRANSACTION = 200  # batches: each takes 11 of the arguments that a statement may have
+
+
+class SqlStore(SqlBlobs, SqlNotes):
+    """A `Store` over a `Database`."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def open(self) -> None:
+        """Connect and bring the schema up to date."""
+        await self._db.open()
+
+    async def close(self) -> None:
+        """Release all resources; the store can be opened again."""
+        await self._db.close()
+
+    async def acquire(self, key: Key, *, owner: str, now: int, until: int, epoch: str) -> Lease:
+        """Take the thread's lease; see `Store.acquire`."""
+
+        def script() -> Script[Lease]:
+            rows = yield Query(say.ACQUIRE, (*key, epoch, owner, until, now, now, owner, now))
+            if not rows:
+                held = yield Query(say.HOLDER, key)
+                raise refusals.held(key, held[0][0], held[0][1], now)
+            thread, found, token, last_seq = rows[0]
+            cut = tuple(row[0] for row in (yield Query(say.TRUNCATE, (thread,))))
+            newest = [_run(row) for row in (yield Query(say.NEWEST_RUNS, (thread, thread)))]
+            last = newest[-1] if newest else None
+            head = next((run for run in reversed(newest) if run.edge != "spawn"), None)
+            return Lease(key, owner, token, found, last_seq, last, head, cut)
+
+        return await self._db.run(script())
+
+    async def append(self, batch: Batch) -> int:
+        """Write a batch; see `Store.append`."""
+        return (await self._db.run(self._append([batch])))[batch.key]
+
+    async def append_all(self, batches: Sequence[Batch]) -> list[int | None]:
+        """Write the batches of several threads; see `Store.append_all`."""
+        written: dict[Key, int] = {}
+        for at in range(0, len(batches), IN_ONE_TRANSACTION):
+            with suppress(Conflict, LineageError, refusals.Unstorable):  # `append` finds out which one it was
+                written |= await self._db.run(
+                    self._append(batches[at : at + IN_ONE_TRANSACTION], together=True)
+                )
+        return [written.get(batch.key) for batch in batches]
+
+    def _append(self, batches: Sequence[Batch], *, together: bool = False) -> Script[dict[Key, int]]:
+        """Write the batches that fit, in one transaction; returns their runs. One by itself must fit."""
+        claim = say.claim(len(batches), self._db.skip_locked if together else "")
+        claimed = yield Query(claim, [value for batch in batches for value in _claim(batch)])
+        threads = {Key(*row[:2]): row[2] for row in claimed}
+        if not threads and not together:
+            return {batches[0].key: (yield from self._repeated(batches[0]))}
+        runs: dict[Key, int] = {}
+        events: list[Row] = []
+        raws: list[Row] = []
+        for batch in batches:
+            thread = threads.get(batch.key)
+            if thread is None:
+                continue
+            run = (
+                batch.run
+                if isinstance(batch.run, int)
+                else (yield from self._begin(thread, batch, batch.run))
+            )
+            runs[batch.key] = run
+            events += [(thread, run, *event) for event in batch.events]
+            raws += [(thread, run, *raw) for raw in batch.raws]
+            if (end := batch.end) is not None:
+                ended = (end.status, end.terminal, end.usage, batch.now, run, thread)
+                if not (yield Query(say.END_RUN, ended)):
+                    raise refusals.unknown_run(batch.key, run)
+        yield Insert("runcast_events", say.EVENT_COLUMNS, events)
+        yield Insert("runcast_raws", say.EVENT_COLUMNS, raws)
+        yield Wake([thread_topic(key) for key in runs])
+        return runs
+
+    def _repeated(self, batch: Batch) -> Script[int]:
+        """The answer to a batch that was already written, or the error that refuses it."""
+        found = yield Query(say.HOLDER, batch.key)
+        if not found:
+            raise refusals.gone(batch.key)
+        owner, _, token, last_seq, last_batch, last_run = found[0]
+        if batch.writes and last_batch == batch.batch_id:
+            return int(last_run)
+        if (owner, token) != (batch.owner, batch.token):
+            raise refusals.lost(batch.key, owner)
+        raise refusals.misplaced(batch.key, batch.first_seq, last_seq)
+
+    def _begin(self, thread: int, batch: Batch, run: NewRun) -> Script[int]:
+        rows = yield Query(say.KNOWN_RUNS, (thread, run.run_id, run.parent))
+        known = {row[0]: row[1:] for row in rows}
+        if run.run_id in known:
+            raise refusals.used(batch.key, run.run_id)
+        if run.parent is not None and run.parent not in known:
+            raise refusals.no_parent(batch.key, run.parent)
+        parent, attempt = known[run.parent] if run.parent is not None else (None, 0)
+        attempt = attempt + 1 if run.edge == "resume" else 1
+        values = (thread, run.run_id, parent, run.edge, attempt, batch.first_seq, batch.now, run.wire_parent)
+        number = (yield Query(say.BEGIN_RUN, values))[0][0]
+        yield Query(say.REMEMBER_RUN, (number, thread))
+        return int(number)
+
+    async def thread(self, key: Key) -> StoredThread | None:
+        """The thread, or None."""
+        rows = await self._db.rows(f"{say.THREADS} AND thread_id = ?", key)
+        return _thread(rows[0]) if rows else None
+
+    async def threads(self, tenant: str, *, limit: int, after: str = "") -> list[StoredThread]:
+        """Threads of a tenant ordered by thread id, from behind `after`."""
+        sql = f"{say.THREADS} AND thread_id > ? ORDER BY thread_id LIMIT ?"
+        return [_thread(row) for row in await self._db.rows(sql, (tenant, after, limit))]
+
+    async def events(
+        self, key: Key, *, after: int, upto: int | None = None, limit: int | None = None
+    ) -> Page:
+        """Events with `after < seq <= upto`, in order."""
+        end = say.ENDLESS if upto is None else upto
+        found: list[StoredEvent] = []
+        while True:
+            # `seq` has no holes but where runs were pruned: a window as wide as the limit is enough, and cheap.
+            wanted = None if limit is None else limit - len(found)
+            window = end if wanted is None else min(end, after + wanted)
+            rows = await self._db.rows(say.EVENTS, (after, window, *key))
+            if not rows:
+                return Page(None, 0, [])
+            epoch, last_seq = rows[0][:2]
+            found += [StoredEvent._make(row[2:]) for row in rows if row[2] is not None]
+            end = min(end, last_seq)
+            if window >= end or len(found) == limit:
+                return Page(epoch, last_seq, found)
+            gap = await self._db.rows(say.NEXT_EVENT, (*key, window))
+            after = end if gap[0][0] is None else int(gap[0][0]) - 1
+
+    async def raws(self, key: Key, *, after: int, limit: int | None = None) -> list[NewEvent]:
+        """Raw parts; see `Store.raws`."""
+        rows = await self._db.rows(say.RAWS, (*key, after, say.ENDLESS if limit is None else limit))
+        return [NewEvent._make(row) for row in rows]
+
+    async def runs(self, key: Key) -> list[StoredRun]:
+        """All runs of the thread, oldest first."""
+        sql = f"{say.RUNS} WHERE t.tenant = ? AND t.thread_id = ? ORDER BY r.first_seq"
+        return [_run(row) for row in await self._db.rows(sql, key)]
+
+    async def lineage(self, key: Key, run_id: str | None = None) -> list[StoredRun]:
+        """The run and its history, oldest first; see `Store.lineage`."""
+        sql, args = (say.HEAD_LINEAGE, key) if run_id is None else (say.LINEAGE, (*key, run_id))
+        return [_run(row) for row in await self._db.rows(sql, args)]
+
+    async def named(self, tenant: str, run_id: str) -> list[tuple[StoredThread, StoredRun]]:
+        """Runs of this id in any thread of the tenant, oldest first."""
+        rows = await self._db.rows(say.NAMED, (tenant, run_id))
+        return [(_thread(row[-8:]), _run(row[:-8])) for row in rows]
+
+    async def orphaned_runs(self, tenant: str | None, *, now: int) -> list[tuple[Key, StoredRun]]:
+        """Runs in progress whose owner's lease has expired; see `Store.orphaned_runs`."""
+        only, args = ("", (now,)) if tenant is None else (" AND t.tenant = ?", (now, tenant))
+        rows = await self._db.rows(f"{say.ORPHANED}{only} ORDER BY r.id", args)
+        return [(Key(*row[-2:]), _run(row[:-2])) for row in rows]
+
+    async def truncated_unresumed(
+        self, tenant: str | None, *, now: int, since: int
+    ) -> list[tuple[Key, StoredRun]]:
+        """Truncated runs that no run continues; see `Store.truncated_unresumed`."""
+        only, args = ("", (since, now)) if tenant is None else (" AND t.tenant = ?", (since, now, tenant))
+        rows = await self._db.rows(f"{say.UNRESUMED}{only} ORDER BY r.id", args)
+        return [(Key(*row[-2:]), _run(row[:-2])) for row in rows]
+
+    async def drop_events(self, key: Key, runs: Sequence[int]) -> None:
+        """Delete the events and raw parts of runs, and mark the runs pruned."""
+
+        def script() -> Script[None]:
+            for run in runs:
+                for thread, first in (yield Query(say.MARK_PRUNED, (run, *key))):
+                    last = (yield Query(say.NEXT_RUN, (thread, first)))[0][0]
+                    stretch = (thread, first, say.ENDLESS if last is None else last - 1)
+                    yield Query(f"DELETE FROM runcast_events {say.STRETCH}", stretch)
+                    yield Query(f"DELETE FROM runcast_raws {say.STRETCH}", stretch)
+
+        await self._db.run(script())
+
+    async def sizes(self, key: Key) -> list[RunSize]:
+        """The bytes of each run, oldest first."""
+        return [RunSize(*row) for row in await self._db.rows(say.SIZES, (*key, *key, *key))]
+
+    async def delete(self, key: Key, *, now: int) -> bool:
+        """Delete the thread; see `Store.delete`."""
+
+        def script() -> Script[bool]:
+            free = yield Query(say.FREE_THREAD, (*key, now))
+            if not free:
+                held = yield Query(say.HOLDER, key)
+                if held:
+                    raise refusals.busy(key, held[0][0])
+                return False
+            for table in ("events", "raws", "blobs", "runs"):
+                yield Query(f"DELETE FROM runcast_{table} WHERE thread = ?", free[0])
+            yield Query("DELETE FROM runcast_threads WHERE id = ?", free[0])
+            yield Wake([thread_topic(key)])
+            return True
+
+        return await self._db.run(script())
+
+    async def watch(self, key: Key) -> Watch:
+        """A watch that wakes at every append to the thread."""
+        return await self._db.watch(thread_topic(key))
+
+
+def _claim(batch: Batch) -> Row:
+    """The arguments of a row in `CLAIM`."""
+    name = batch.batch_id if batch.writes else None
+    run = batch.run if name and isinstance(batch.run, int) else None
+    holder = None if batch.until is None else batch.owner
+    now = batch.now if name else None
+    lease = (batch.owner, batch.token, batch.first_seq, len(batch.events))
+    return (*batch.key, *lease, name, run, holder, batch.until, now)
+
+
+def _run(row: Row) -> StoredRun:
+    values: Row = (*row[:-1], bool(row[-1]))
+    return StoredRun(*values)
+
+
+def _thread(row: Row) -> StoredThread:
+    return StoredThread(Key(*row[:2]), *row[2:])

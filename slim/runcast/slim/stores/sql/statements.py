@@ -1,0 +1,197 @@
+"""The SQL of the store, in the language that SQLite (3.35 on) and PostgreSQL share; `?` marks an argument.
+
+Knows the effect of each statement on the tables of `schema`; does not know their order.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from runcast.slim.stores.records import IMPORTER
+
+ENDLESS = 2**62
+
+_THREAD = "(SELECT id FROM runcast_threads WHERE tenant = ? AND thread_id = ?)"
+_NEWEST = "(SELECT id FROM runcast_runs WHERE thread = ? {only} ORDER BY first_seq DESC LIMIT 1)"
+
+# The lease. A row is returned only if the lease was taken.
+ACQUIRE = """
+INSERT INTO runcast_threads (tenant, thread_id, epoch, owner, token, until, created_at, updated_at)
+VALUES (?, ?, ?, ?, 1, ?, ?, ?)
+ON CONFLICT (tenant, thread_id) DO UPDATE
+SET owner = excluded.owner, until = excluded.until, token = runcast_threads.token + 1
+WHERE runcast_threads.owner IS NULL OR runcast_threads.owner = ? OR runcast_threads.until < ?
+RETURNING id, epoch, token, last_seq
+"""
+HOLDER = """
+SELECT owner, until, token, last_seq, batch, batch_run FROM runcast_threads WHERE tenant = ? AND thread_id = ?
+"""
+TRUNCATE = """
+UPDATE runcast_runs
+SET status = 'truncated', ended_at = (SELECT t.updated_at FROM runcast_threads t WHERE t.id = thread)
+WHERE thread = ? AND status = 'in_progress'
+RETURNING run_id
+"""
+
+# Appending. A thread is returned only if its batch fits right behind the last event, under the lease, for the first
+# time. A batch that only renews or releases the lease has no name.
+_CLAIM = """
+WITH batches (tenant, thread_id, owner, token, first_seq, events, name, run, holder, until, now) AS (
+  VALUES {rows}
+), free AS (
+  SELECT t.id AS thread, b.* FROM batches b
+  JOIN runcast_threads t ON t.tenant = b.tenant AND t.thread_id = b.thread_id ORDER BY t.id {skip_locked}
+)
+UPDATE runcast_threads
+SET last_seq = last_seq + free.events, batch = COALESCE(free.name, batch), batch_run = COALESCE(free.run, batch_run),
+    owner = free.holder, until = free.until, updated_at = COALESCE(free.now, updated_at)
+FROM free
+WHERE id = free.thread AND runcast_threads.owner = free.owner AND runcast_threads.token = free.token
+  AND last_seq = free.first_seq - 1 AND COALESCE(batch, '') <> COALESCE(free.name, ' ')
+RETURNING runcast_threads.tenant, runcast_threads.thread_id, id
+"""
+_BATCH = ("TEXT", "TEXT", "TEXT", "BIGINT", "BIGINT", "BIGINT", "TEXT", "BIGINT", "TEXT", "BIGINT", "BIGINT")
+_CLAIM_ROW = "(" + ", ".join(f"CAST(? AS {type})" for type in _BATCH) + ")"
+
+
+@lru_cache
+def claim(batches: int, skip_locked: str) -> str:
+    """The claim for a number of batches."""
+    return _CLAIM.format(rows=", ".join([_CLAIM_ROW] * batches), skip_locked=skip_locked)
+
+
+REMEMBER_RUN = "UPDATE runcast_threads SET batch_run = ? WHERE id = ?"
+KNOWN_RUNS = "SELECT run_id, id, attempt FROM runcast_runs WHERE thread = ? AND run_id IN (?, ?)"
+BEGIN_RUN = """
+INSERT INTO runcast_runs
+  (thread, run_id, parent, edge, attempt, first_seq, started_at, wire_parent, status)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'in_progress')
+RETURNING id
+"""
+END_RUN = """
+UPDATE runcast_runs SET status = ?, terminal = ?, usage = ?, ended_at = ? WHERE id = ? AND thread = ? RETURNING id
+"""
+EVENT_COLUMNS = {
+    "thread": "BIGINT",
+    "run": "BIGINT",
+    "seq": "BIGINT",
+    "at": "BIGINT",
+    "type": "TEXT",
+    "payload": "BYTEA",
+}
+
+# Reading.
+THREADS = """
+SELECT tenant, thread_id, epoch, last_seq, owner, until, created_at, updated_at FROM runcast_threads WHERE tenant = ?
+"""
+EVENTS = """
+SELECT t.epoch, t.last_seq, e.seq, r.run_id, e.at, e.type, e.payload
+FROM runcast_threads t
+LEFT JOIN runcast_events e ON e.thread = t.id AND e.seq > ? AND e.seq <= ?
+LEFT JOIN runcast_runs r ON r.id = e.run
+WHERE t.tenant = ? AND t.thread_id = ?
+ORDER BY e.seq
+"""
+NEXT_EVENT = f"SELECT MIN(seq) FROM runcast_events WHERE thread = {_THREAD} AND seq > ?"
+RAWS = f"SELECT seq, at, type, payload FROM runcast_raws WHERE thread = {_THREAD} AND seq > ? ORDER BY id LIMIT ?"
+RUNS = """
+SELECT r.id, r.run_id, r.parent, r.edge, r.attempt, r.first_seq,
+  COALESCE(
+    (SELECT MIN(n.first_seq) - 1 FROM runcast_runs n WHERE n.thread = r.thread AND n.first_seq > r.first_seq),
+    t.last_seq
+  ),
+  r.started_at, r.ended_at, r.status, r.terminal, r.wire_parent, r.usage, r.pruned
+FROM runcast_runs r JOIN runcast_threads t ON t.id = r.thread
+"""
+NEWEST_RUNS = f"""
+{RUNS}
+WHERE r.id IN ({_NEWEST.format(only="")}, {_NEWEST.format(only="AND edge <> 'spawn'")})
+ORDER BY r.first_seq
+"""
+_CHAIN = f"""
+WITH RECURSIVE chain (id, parent, edge) AS (
+  {{start}}
+  UNION ALL
+  SELECT p.id, p.parent, p.edge FROM chain c JOIN runcast_runs p ON p.id = c.parent WHERE c.edge <> 'spawn'
+)
+{RUNS} WHERE r.id IN (SELECT id FROM chain) ORDER BY r.first_seq
+"""
+LINEAGE = _CHAIN.format(
+    start=f"SELECT id, parent, edge FROM runcast_runs WHERE thread = {_THREAD} AND run_id = ?"
+)
+HEAD_LINEAGE = _CHAIN.format(
+    start=f"""SELECT id, parent, edge FROM runcast_runs WHERE id = (
+    SELECT id FROM runcast_runs WHERE thread = {_THREAD} AND edge <> 'spawn' ORDER BY first_seq DESC LIMIT 1
+  )"""
+)
+ORPHANED = f"""
+{RUNS.replace("FROM runcast_runs r", ", t.tenant, t.thread_id FROM runcast_runs r")}
+WHERE r.status = 'in_progress' AND (t.owner IS NULL OR t.until < ? AND substr(t.owner, 1, {len(IMPORTER)}) <> '{IMPORTER}')
+"""
+UNRESUMED = f"""
+{RUNS.replace("FROM runcast_runs r", ", t.tenant, t.thread_id FROM runcast_runs r")}
+WHERE r.status = 'truncated' AND r.ended_at >= ? AND r.ended_at >= t.created_at AND (t.owner IS NULL OR t.until < ?)
+  AND NOT EXISTS (SELECT 1 FROM runcast_runs n WHERE n.thread = r.thread AND n.first_seq > r.first_seq)
+"""
+NAMED = f"""
+{
+    RUNS.replace(
+        "FROM runcast_runs r",
+        ", t.tenant, t.thread_id, t.epoch, t.last_seq, t.owner, t.until, t.created_at, t.updated_at FROM runcast_runs r",
+    )
+}
+WHERE t.tenant = ? AND r.run_id = ?
+ORDER BY r.id
+"""
+SIZES = f"""
+SELECT r.id, COALESCE(e.events, 0), COALESCE(e.size, 0), COALESCE(w.size, 0)
+FROM runcast_runs r
+LEFT JOIN (
+  SELECT run, COUNT(*) AS events, SUM(LENGTH(payload)) AS size
+  FROM runcast_events WHERE thread = {_THREAD} GROUP BY run
+) e ON e.run = r.id
+LEFT JOIN (
+  SELECT run, SUM(LENGTH(payload)) AS size FROM runcast_raws WHERE thread = {_THREAD} GROUP BY run
+) w ON w.run = r.id
+WHERE r.thread = {_THREAD}
+ORDER BY r.first_seq
+"""
+
+# Derived data.
+PUT_BLOB = """
+INSERT INTO runcast_blobs (thread, kind, seq, run, at, codec, events, sha256, size, body)
+SELECT t.id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM runcast_threads t WHERE t.tenant = ? AND t.thread_id = ?
+ON CONFLICT (thread, kind, seq, run) DO UPDATE
+SET at = excluded.at, codec = excluded.codec, events = excluded.events, sha256 = excluded.sha256,
+    size = excluded.size, body = excluded.body
+RETURNING thread
+"""
+_BLOB = "SELECT kind, run, seq, at, codec, events, sha256, size{body} FROM runcast_blobs WHERE thread = {thread} AND kind = ?"
+BLOB_INFO = _BLOB.format(body="", thread=_THREAD)
+BLOBS = _BLOB.format(body=", body", thread=_THREAD)
+DROP_BLOBS = f"DELETE FROM runcast_blobs WHERE thread = {_THREAD} AND kind = ?"
+
+# Notes.
+_NOTE = "id, box, tenant, thread_id, run_id, body, at, until"
+POST = f"INSERT INTO runcast_notes ({_NOTE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO {{}} RETURNING id"
+POST_ONCE = POST.format("NOTHING")
+POST_ANEW = POST.format(
+    """UPDATE SET box = excluded.box, tenant = excluded.tenant, thread_id = excluded.thread_id,
+    run_id = excluded.run_id, body = excluded.body, at = excluded.at, until = excluded.until"""
+)
+NOTES = f"SELECT {_NOTE} FROM runcast_notes WHERE box IN {{}} ORDER BY at, id LIMIT ?"
+NOTES_ABOUT = f"SELECT {_NOTE} FROM runcast_notes WHERE tenant = ? AND run_id = ? ORDER BY at, id"
+UNPOST = "DELETE FROM runcast_notes WHERE id = ? AND box = ? AND body = ? RETURNING id"
+SWEEP_NOTES = "DELETE FROM runcast_notes WHERE until < ? RETURNING id"
+
+# Removal.
+MARK_PRUNED = (
+    f"UPDATE runcast_runs SET pruned = 1 WHERE id = ? AND thread = {_THREAD} RETURNING thread, first_seq"
+)
+NEXT_RUN = "SELECT MIN(first_seq) FROM runcast_runs WHERE thread = ? AND first_seq > ?"
+STRETCH = "WHERE thread = ? AND seq >= ? AND seq <= ?"
+FREE_THREAD = """
+UPDATE runcast_threads SET token = token + 1, owner = NULL
+WHERE tenant = ? AND thread_id = ? AND (owner IS NULL OR until < ?)
+RETURNING id
+"""

@@ -1,0 +1,1 @@
+"""Plain values: JSON, text, patches and patterns; and the shapes and lifecycles of the protocol."""

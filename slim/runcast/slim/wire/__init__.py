@@ -1,0 +1,1 @@
+"""Encodes and decodes events, one at a time and in streams."""

@@ -1,0 +1,133 @@
+"""`runcast attach` as a process: a template of three turns with a question, and the first minute's mistakes as sentences."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.app.cli.test_targets import CONTEXT, GRAPH, ODD
+
+pytestmark = pytest.mark.slow
+
+RUNCAST = [sys.executable, "-m", "runcast.app"]
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    """A folder like a public template: a manifest, a package below `src`, context with defaults from the environment."""
+    package = tmp_path / "src" / "memory"
+    package.mkdir(parents=True)
+    for name, text in (("__init__", ""), ("context", CONTEXT), ("graph", GRAPH)):
+        (package / f"{name}.py").write_text(text)
+    settings = {
+        "dependencies": ["."],
+        "graphs": {"memory": "./src/memory/graph.py:graph"},
+        "env": {"MODEL": "m"},
+    }
+    (tmp_path / "langgraph.json").write_text(json.dumps(settings))
+    (tmp_path / "odd.py").write_text(ODD)
+    return tmp_path
+
+
+def asked(run: str, text: str, **more: Any) -> dict[str, Any]:
+    message = [{"id": f"u-{run}", "role": "user", "content": text}] if text else []
+    return {"threadId": "t1", "runId": run, "messages": message, "tools": [], "context": [], **more}
+
+
+def events(http: httpx.Client, given: dict[str, Any]) -> list[dict[str, Any]]:
+    answer = http.post("/agents/memory", json=given)
+    assert answer.status_code == 200, answer.text
+    return [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
+
+
+def text(found: list[dict[str, Any]]) -> str:
+    return "".join(each.get("delta", "") for each in found if each["type"].startswith("TEXT_MESSAGE"))
+
+
+def test_a_template_holds_a_conversation_of_three_turns_with_a_question(template: Path) -> None:
+    (template / "more.env").write_text("USER_ID=ann\n")
+    command = [*RUNCAST, "attach", ".", "--port", "0", "--no-open", "--env-file", "more.env"]
+    with subprocess.Popen(
+        command, cwd=template, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            line = process.stdout.readline()
+            assert line.startswith("runcast is at "), process.stderr.read()
+            url, _, token = line.split()[-1].partition("/?token=")
+            with httpx.Client(base_url=url, timeout=30, headers={"authorization": f"Bearer {token}"}) as http:
+                assert text(events(http, asked("r1", "hi"))) == "m ann None 1"
+                props = {"context": {"model": "big"}, "configurable": {"model_name": "gpt"}}
+                assert text(events(http, asked("r2", "more", forwardedProps=props))) == "big ann gpt 2"
+                question = events(http, asked("r3", "ask"))[-1]["outcome"]["interrupts"][0]["id"]
+                answer = [{"interruptId": question, "status": "resolved", "payload": "yes"}]
+                assert text(events(http, asked("r4", "", resume=answer))) == "m ann None yes"
+                refused = events(http, asked("r5", "hi", forwardedProps={"context": {"modle": 1}}))[-1]
+                assert refused["code"] == "invalid_input"
+                assert "'modle'" in refused["message"]
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) in (0, -signal.SIGTERM)
+        finally:
+            process.kill()
+
+
+def failing(folder: Path, *words: str, code: int, **env: str) -> str:
+    """What a command that fails prints: one line."""
+    done = subprocess.run(
+        [*RUNCAST, *words],
+        cwd=folder,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == code, (done.stdout, done.stderr)
+    assert done.stderr.startswith("runcast: ")
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    return done.stderr
+
+
+def test_mistakes_of_the_first_minute_are_one_sentence_with_what_to_do(template: Path) -> None:
+    agent = ["attach", "odd.py:answer", "--url", "memory://"]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert f"port {port} is in use: stop the other program" in failing(
+            template, *agent, "--port", port, code=1
+        )
+    assert "set --port or RUNCAST_PORT" in failing(template, *agent, "--port", "99999", code=2)
+    assert "set --lease or RUNCAST_LEASE" in failing(template, *agent, code=2, RUNCAST_LEASE="soon")
+    assert "--context is a JSON object" in failing(template, *agent, "--context", "[1]", code=2)
+    assert "--config is not JSON" in failing(template, *agent, "--config", "{", code=2)
+    two = {"graphs": {"a": "./odd.py:answer", "b": "./odd.py:answer"}}
+    (template / "two.json").write_text(json.dumps(two))
+    assert "--name names one agent" in failing(template, "attach", "two.json", "--name", "x", code=2)
+
+
+def test_a_store_that_is_not_there_is_one_sentence_soon_and_nothing_is_made(template: Path) -> None:
+    assert "there is no log at sqlite:///typo.db" in failing(
+        template, "ls", "--url", "sqlite:///typo.db", code=3
+    )
+    assert not (template / "typo.db").exists()
+    began = time.monotonic()
+    for words in (["ls"], ["attach", "odd.py:answer"]):
+        url = "postgresql://nobody@127.0.0.1:1/none"
+        assert "the store does not answer: check --url" in failing(template, *words, "--url", url, code=1)
+    assert time.monotonic() - began < 40  # three seconds each are meant; a busy machine takes longer
+
+
+def test_version_and_help_are_where_they_are_looked_for(template: Path) -> None:
+    for words, shown in ((["--version"], "runcast "), (["-h"], "attach"), (["attach", "-h"], "--context")):
+        done = subprocess.run([*RUNCAST, *words], cwd=template, capture_output=True, text=True, check=True)
+        assert shown in done.stdout

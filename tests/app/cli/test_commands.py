@@ -1,0 +1,219 @@
+"""The command line as a person uses it: what it prints, and what its exit code says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from runcast.app import Cast
+from runcast.app.cli.commands import app
+from tests.app.agents import asker, parrot, tooled
+from tests.app.serving import over, run_input
+from tests.house.tree import ROOT
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """A log with two threads: one tool with a long result, one question."""
+    where = f"sqlite:///{tmp_path}/runs.db"
+
+    async def fill() -> None:
+        async with Cast.open(where, agents=[parrot, asker, tooled]) as cast:
+            await (await cast.say("t1", "hello you", agent="parrot")).result()
+            await (await cast.say("t1", "search", agent="tooled")).result()
+            await (await cast.say("t2", "ask", agent="asker")).result()
+            await over(cast, "t2")
+
+    asyncio.run(fill())
+    return where
+
+
+def ran(*words: str, code: int = 0) -> str:
+    result = runner.invoke(app, list(words))
+    assert result.exit_code == code, (result.output, result.exception)
+    return result.output
+
+
+def told(*words: str) -> Any:
+    return json.loads(ran(*words, "--json"))
+
+
+def test_threads_are_listed(url: str) -> None:
+    assert [(each["thread_id"], each["active"]) for each in told("ls", "--url", url)] == [
+        ("t1", False),
+        ("t2", False),
+    ]
+    assert "t2" in ran("ls", "--url", url)
+
+
+def test_a_thread_is_shown(url: str) -> None:
+    shown = told("show", "t1", "--url", url)
+    assert [run["status"] for run in shown["runs"]] == ["completed", "completed"]
+    assert shown["size"]["events"] == 14
+    assert shown["snapshot"]["status"] == "completed"
+    assert "completed" in ran("show", "t1", "--url", url)
+
+
+def test_a_thread_is_told_again(url: str) -> None:
+    lines = [
+        json.loads(line) for line in ran("replay", "t1", "--url", url, "--speed", "0", "--json").splitlines()
+    ]
+    assert [line["seq"] for line in lines] == list(range(1, 15))
+    assert "RUN_FINISHED" in ran("replay", "t1", "--url", url, "--speed", "1000")
+    tail = ran("tail", "t1", "--url", url, "--after", "10", "--until-end", "--json").splitlines()
+    assert json.loads(tail[-1])["event"]["type"] == "RUN_FINISHED"
+
+
+def test_a_thread_is_carried_over(url: str, tmp_path: Path) -> None:
+    file, other = tmp_path / "t1.jsonl.gz", f"sqlite:///{tmp_path}/other.db"
+    ran("export", "t1", "--url", url, "-o", str(file))
+    assert told("import", str(file), "--url", other) == {"thread_id": "t1"}
+    assert told("show", "t1", "--url", other)["size"]["events"] == 14
+    assert "t1" in ran("import", str(file), "--url", other)
+
+
+def test_a_thread_is_written_to_be_read(url: str) -> None:
+    text = ran("export", "t1", "--url", url, "--markdown")
+    assert text.startswith("# t1")
+    assert "hello you" in text
+    assert '`search({"query": "all"})`' in text
+
+
+def test_a_run_is_written_as_evidence(url: str) -> None:
+    first = told("show", "t1", "--url", url)["runs"][0]["run_id"]
+    artifact = json.loads(ran("export", "t1", "--url", url, "--evidence", "--run", first))
+    assert first in json.dumps(artifact)
+
+
+def test_old_things_are_folded_and_let_go(url: str) -> None:
+    assert told("compact", "--url", url)["threads"] == 2
+    assert told("compact", "t1", "--url", url)["threads"] == 1
+    gone = told("prune", "--url", url, "--keep-bytes", "0")
+    assert gone["runs"] == 3
+    assert gone["bytes"] > 30_000
+    assert told("show", "t1", "--url", url)["runs"][0]["pruned"]
+    assert told("prune", "--url", url, "--what", "threads", "--older-than", "1d") == {
+        "runs": 0, "threads": 0, "events": 0, "bytes": 0
+    }  # fmt: skip
+    assert "runs 0" in ran("prune", "--url", url, "--older-than", "30d")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["show", "ghost"], 3),
+        (["replay", "ghost"], 3),
+        (["export", "ghost"], 3),
+        (["compact", "ghost"], 3),
+        (["prune"], 2),
+        (["prune", "--older-than", "soon"], 2),
+        (["prune", "--older-than", "1d", "--what", "everything"], 2),
+        (["export", "t1", "--evidence", "--markdown"], 2),
+        (["import", "no/such/file.jsonl"], 1),
+        (["ls", "--url", "ghost://x"], 1),
+        (["nonsense"], 2),
+        (["serve", "ghost_module:graph"], 2),
+        (["serve", "no-colon"], 2),
+        (["serve", "json:no_such_name"], 2),
+        (["serve", "no/such/file.py:graph"], 2),
+        (["serve", "--preset", "loud"], 2),
+    ],
+)
+def test_the_exit_code_says_what_was_wrong(url: str, words: list[str], code: int) -> None:
+    given = words if "--url" in words or words[0] == "nonsense" else [*words, "--url", url]
+    result = runner.invoke(app, given)
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    assert result.output.strip()
+
+
+def test_the_doctor_looks_at_everything(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {each["what"]: each for each in told("doctor", "--url", url)}
+    assert found["store"]["mark"] == found["clock"]["mark"] == found["python"]["mark"] == "ok"
+    assert "ok" in ran("doctor", "--url", url)
+    ran("doctor", "--url", f"sqlite:///{tmp_path}/no/such/folder/runs.db", code=1)
+    ran("doctor", "--url", url, "--broadcast", "reverb://k:s@127.0.0.1:1/1", code=1)
+    ran("doctor", "--url", url, "--broadcast", "ghost://x", code=1)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent_here.py").write_text(AGENT)
+    found = {each["what"]: each for each in told("doctor", "agent_here.py:graph", "--url", "memory://")}
+    assert found["saver"]["mark"] == found["store"]["mark"] == "note"
+    assert "starts over" in found["saver"]["told"]
+    found = {each["what"]: each for each in told("doctor", "agent_here:saved", "--url", url)}
+    assert "is lost with its process" in found["saver"]["told"]
+
+
+AGENT = """
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+
+
+def speak(state: MessagesState) -> dict:
+    return {"messages": [AIMessage("as you say")]}
+
+
+builder = StateGraph(MessagesState)
+builder.add_node("speak", speak)
+builder.add_edge(START, "speak")
+builder.add_edge("speak", END)
+graph = builder.compile(name="echo")
+
+
+def saved():
+    return builder.compile(checkpointer=InMemorySaver())
+"""
+
+
+@pytest.fixture
+def attached(tmp_path: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """`runcast attach` around a graph in a file, as a process of its own."""
+    (tmp_path / "my_graph.py").write_text(AGENT)
+    command = [sys.executable, "-m", "runcast.app", "attach", "my_graph.py:graph", "--port", "0"]
+    settings = {**os.environ, "RUNCAST_URL": f"sqlite:///{tmp_path}/runs.db", "RUNCAST_GRACE": "1"}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("runcast is at "), process.stderr.read() if process.stderr else ""
+        yield line.split()[-1], process
+        process.kill()
+
+
+def test_a_graph_is_attached_without_a_line_of_code(attached: tuple[str, subprocess.Popen[str]]) -> None:
+    first, process = attached
+    url, _, token = first.partition("?token=")
+    with httpx.Client(base_url=url, timeout=20) as http:
+        assert http.get("/").status_code == http.get("/agents").status_code == 403
+        assert http.get("/agents", headers={"authorization": f"Bearer {token}"}).status_code == 200
+        assert "runcast" in http.get("/", params={"token": token}, follow_redirects=True).text
+        name = http.get("/agents").json()["agents"][0]["name"]
+        answer = http.post(f"/agents/{name}", json=run_input())
+        assert "as you say" in answer.text
+        assert http.get("/threads/t1/snapshot").json()["status"] == "completed"
+    process.send_signal(signal.SIGTERM)
+    began = time.monotonic()
+    assert process.wait(15) in (0, -signal.SIGTERM)  # uvicorn hands the signal on when it is done
+    assert time.monotonic() - began < 10
+
+
+def test_python_m_is_the_same_command() -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "runcast.app", "--help"], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    assert "doctor" in said.stdout

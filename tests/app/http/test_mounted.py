@@ -1,0 +1,78 @@
+"""Below a path of another application: every route, the page and both kinds of sockets, with and without a last slash."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import Mount
+from websockets.asyncio.client import connect
+
+from runcast.app import Cast
+from runcast.app.http.route_table import ROUTES
+from tests.app.agents import Gated, parrot
+from tests.app.serving import anyone, post_run, run_input, serving
+
+
+def mounted(kind: str, cast: Cast) -> Any:
+    match kind:
+        case "starlette":
+            return Starlette(routes=[Mount("/live", cast.asgi(authorize=anyone))])
+        case "twice":
+            return Starlette(
+                routes=[Mount("/a", Starlette(routes=[Mount("/live", cast.asgi(authorize=anyone))]))]
+            )
+        case _:
+            app = FastAPI()
+            app.mount("/live", cast.asgi(authorize=anyone))
+            return app
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"), [("starlette", "/live"), ("twice", "/a/live"), ("fastapi", "/live")]
+)
+async def test_everything_is_there_below_a_path(kind: str, path: str) -> None:
+    cast = Cast.open("memory://", agents=[parrot])
+    async with serving(cast, app=mounted(kind, cast), path=path) as host:
+        await post_run(host.http)
+        for route in ROUTES:
+            named = path + route.path.format(
+                thread_id="t1",
+                user_id="u1",
+                run_id="r1",
+                call_id="c",
+                agent="parrot",
+                app_id="runcast",
+                channel="agent.t1",
+            )
+            wrong = await host.http.request("PATCH", f"{host.url.removesuffix(path)}{named}")
+            assert wrong.status_code == 405, named  # it is there, and asked otherwise
+        assert (await host.http.get("/threads/t1/runs/")).json()["runs"][0]["run_id"] == "r1"
+        assert (await host.http.get("/runcast.js")).status_code == 200
+        assert (await host.http.get("/openapi.json")).json()["servers"] == [{"url": path}]
+        address = host.url.replace("http", "ws")
+        async with connect(f"{address}/ws?session=t1&after=0") as socket:
+            assert json.loads(await socket.recv())["recovered"]
+        async with connect(f"{address}/app/runcast") as socket:
+            assert json.loads(await socket.recv())["event"] == "pusher:connection_established"
+
+
+async def test_a_compressing_middleware_leaves_streams_alone() -> None:
+    gated = Gated()
+    cast = Cast.open("memory://", agents=[gated])
+    app = Starlette(routes=[Mount("/live", cast.asgi(authorize=anyone, keepalive=0.05))])
+    app.add_middleware(GZipMiddleware, minimum_size=500)
+    async with serving(cast, app=app, path="/live") as host:
+        page = await host.http.get("/runcast.js", headers={"accept-encoding": "gzip"})
+        assert page.headers["content-encoding"] == "gzip"
+        asked = host.http.stream("POST", "/", json=run_input(), headers={"accept-encoding": "gzip"})
+        async with asked as told:
+            assert "content-encoding" not in told.headers
+            lines = told.aiter_lines()
+            while await anext(lines) != ": still here":
+                pass
+        gated.open()

@@ -1,0 +1,52 @@
+"""Sealed cursors: they lead back to their place, name nothing, and are this host's alone."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runcast.app import BadRequest
+from runcast.app.tenants.cursors import BLOCK, PREFIX, seal, unseal
+
+PLACES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=512)
+
+
+@given(PLACES, st.sampled_from(["secret", None]))
+def test_a_cursor_leads_back_to_its_place(place: str, secret: str | None) -> None:
+    assert unseal(secret, seal(secret, place)) == place
+
+
+def test_a_cursor_names_nothing_and_is_another_one_each_time() -> None:
+    one, other = seal("secret", "ann-private"), seal("secret", "ann-private")
+    assert one != other
+    raw = urlsafe_b64decode(one.removeprefix(PREFIX) + "==")
+    assert b"ann" not in raw
+    assert len(seal("secret", "a")) == len(seal("secret", "a" * BLOCK))  # nor its exact length
+
+
+@pytest.mark.parametrize("secret", ["other", None])
+def test_a_cursor_is_for_hosts_with_one_secret(secret: str | None) -> None:
+    with pytest.raises(BadRequest, match="list from the beginning"):
+        unseal(secret, seal("secret", "t1"))
+
+
+@pytest.mark.parametrize("harm", ["cut", "changed", "empty", "no base64", "é"])
+def test_a_harmed_cursor_is_refused(harm: str) -> None:
+    cursor = seal("secret", "t1")
+    harmed = {
+        "cut": cursor[:-1],
+        "changed": cursor[:-30] + ("A" if cursor[-30] != "A" else "B") + cursor[-29:],
+        "empty": PREFIX,
+        "no base64": f"{PREFIX}a",
+        "é": f"{PREFIX}é",
+    }[harm]
+    with pytest.raises(BadRequest):
+        unseal("secret", harmed)
+
+
+@pytest.mark.parametrize("text", ["", "t1", "=", "=c", "ü/=c."])
+def test_what_does_not_look_like_a_cursor_is_a_text(text: str) -> None:
+    assert unseal("secret", text) == text

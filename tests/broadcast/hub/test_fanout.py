@@ -1,0 +1,348 @@
+"""Hub nodes joined by a real Redis that loses messages, connections and its life; readers that forgive nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ag_ui.core import (
+    Event,
+    RunFinishedEvent,
+    RunStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+)
+
+from runcast.broadcast import (
+    BroadcastConfig,
+    Broadcaster,
+    Envelope,
+    Hub,
+    LogHistory,
+    MemoryPublisher,
+    Position,
+)
+from runcast.broadcast.hub.fanout import RedisFanout
+from runcast.broadcast.publishers.redis import RedisPublisher
+from runcast.slim import RunLog, open_store
+from tests.broadcast.hub.fakes import CHANNEL, Reader
+from tests.broadcast.redis_process import RedisProcess, redis_there
+from tests.e2e.stage import everybody
+
+__all__ = ["redis_there"]
+
+pytestmark = [pytest.mark.server, pytest.mark.usefixtures("redis_there")]
+THREAD = "s1"
+APP = ("1001", "app-key", "app-secret")
+
+
+class Node:
+    """A worker and the hub beside it."""
+
+    def __init__(self, log: RunLog, url: str, *, history: bool = True, **options: Any) -> None:
+        self.log = log
+        self.hub = Hub(*APP, authorize=everybody, history=LogHistory(log) if history else None)
+        self.out = Broadcaster(
+            [self.hub, RedisPublisher(url, timeout=0.5)],
+            config=BroadcastConfig(rollup_ms=2),
+            backoff=(0.01, 0.1),
+        )
+        self.fanout = RedisFanout(
+            self.hub, url, **{"check": 0.2, "backoff": (0.02, 0.1), "timeout": 0.5, "aside": 0.1, **options}
+        )
+
+    async def run(self, run_id: str, tokens: int = 20, *, pause: float = 0.0005) -> None:
+        for event in a_run(run_id, tokens):
+            await self.append(event)
+            await asyncio.sleep(pause)
+
+    async def append(self, event: Event) -> None:
+        entry = await self.log.append(THREAD, event)
+        assert entry is not None
+        await self.log.flush()
+        await self.out.publish(entry)
+
+    async def reader(self, name: str, position: Position | None = None) -> Reader:
+        reader = Reader(name)
+        await reader.come(self.hub, position)
+        return reader
+
+
+def a_run(run_id: str, tokens: int) -> list[Event]:
+    message = f"m-{run_id}"
+    said = [TextMessageContentEvent(message_id=message, delta=f"{run_id}.{n} ") for n in range(tokens)]
+    return [
+        RunStartedEvent(thread_id=THREAD, run_id=run_id),
+        TextMessageStartEvent(message_id=message),
+        *said,
+        TextMessageEndEvent(message_id=message),
+        RunFinishedEvent(thread_id=THREAD, run_id=run_id),
+    ]
+
+
+@asynccontextmanager
+async def nodes(
+    url: str, count: int = 2, *, listening: bool = True, **options: Any
+) -> AsyncIterator[list[Node]]:
+    async with RunLog(open_store("memory://")) as log:
+        found = [Node(log, url, **options) for _ in range(count)]
+        try:
+            for node in found if listening else []:
+                await node.fanout.__aenter__()
+                await asyncio.wait_for(node.fanout.connected.wait(), 5)
+            yield found
+        finally:
+            for node in found:
+                await node.fanout.aclose()
+                await node.out.aclose(0.2)
+
+
+async def until(so: Callable[[], bool], what: Callable[[], object], seconds: float = 8.0) -> None:
+    end = time.monotonic() + seconds
+    while not so():
+        assert time.monotonic() < end, what()
+        await asyncio.sleep(0.005)
+
+
+def text(reader: Reader) -> str:
+    said = [json.loads(frame["data"]) for frame in reader.frames if isinstance(frame.get("data"), str)]
+    return "".join(each["payload"]["chunk"] for each in said if each.get("type") == "agent.stream.chunk")
+
+
+def words(*runs: tuple[str, int]) -> str:
+    return "".join(f"{run}.{n} " for run, tokens in runs for n in range(tokens))
+
+
+async def settled(log: RunLog, *readers: Reader) -> None:
+    """Every reader stands at the log's head, and no promise was broken on the way."""
+    thread = await log.thread(THREAD)
+    assert thread is not None
+    head = (thread.epoch, thread.last_seq)
+    await until(
+        lambda: all(
+            (reader.epoch, reader.last) == head and reader.part[0] == reader.part[1] for reader in readers
+        ),
+        lambda: [(reader.name, reader.last, head, reader.faults) for reader in readers],
+    )
+    assert [fault for reader in readers for fault in reader.faults] == []
+
+
+@pytest.mark.parametrize("hasty", [False, True])
+async def test_case_21_two_workers_on_one_thread_have_one_order_for_the_readers_of_both_nodes(
+    hasty: bool,
+) -> None:
+    async with RedisProcess() as redis, nodes(redis.url) as (one, two):
+        await one.run("r0", 3)
+        await settled(one.log, here := await one.reader("here"))
+        await until(lambda: two.hub.position(CHANNEL) == here.position, two.fanout.stats)
+        there = await two.reader("there", here.position)
+        late = await two.reader("from the start", Position("", 0))
+        for number in range(1, 9):
+            await (one, two)[number % 2].run(f"r{number}")
+            if not hasty:
+                await settled(one.log, here, there)
+        await settled(one.log, here, there, late)
+        runs = [(f"r{number}", 20) for number in range(1, 9)]
+        assert text(here) == text(there) == words(*runs)
+        assert text(late) == words(("r0", 3), *runs)
+        # Who goes on before the other's end has come by Redis sees a hole, and its readers get it from the log.
+        assert hasty or two.hub.stats()["holes"] == one.hub.stats()["holes"] == 0
+        assert one.fanout.stats()["heard"] > 0
+
+
+async def test_case_19_a_node_whose_connection_is_cut_again_and_again_loses_nothing() -> None:
+    async with RedisProcess() as redis, nodes(redis.url) as (one, two):
+        there = await two.reader("there", Position("", 0))
+        writing = asyncio.create_task(one.run("r1", 300, pause=0.002))
+        while not writing.done():
+            await asyncio.sleep(0.05)
+            await redis.ask("CLIENT", "KILL", "TYPE", "pubsub")
+        await settled(one.log, there)
+        assert text(there) == words(("r1", 300))
+        assert two.fanout.stats()["connects"] > 2
+
+
+async def test_case_19_a_lost_message_without_later_traffic_is_found_within_the_check_interval() -> None:
+    async with RedisProcess() as redis, nodes(redis.url) as (one, two):
+        await one.run("r1", 5)
+        there = await two.reader("there", Position("", 0))
+        await settled(one.log, there)
+        # Taken by the stream and heard by nobody: what Redis does to a subscriber that it has just dropped.
+        entries = [await one.log.append(THREAD, event) for event in a_run("r2", 3)]
+        await one.log.flush()
+        quiet = RedisPublisher(redis.url)
+        quiet.topic = lambda channel: "nowhere"  # type: ignore[method-assign]  # PUBLISH reaches no node
+        sink = Broadcaster(quiet, config=BroadcastConfig(rollup_ms=0))
+        for entry in entries:
+            assert entry is not None
+            await sink.publish(entry)
+        await sink.aclose()
+        await settled(one.log, there)
+        assert text(there) == words(("r1", 5), ("r2", 3))
+        assert two.fanout.stats()["mended"] > 0
+
+
+async def test_case_20_redis_killed_in_mid_run_local_goes_on_and_remote_catches_up() -> None:
+    async with RedisProcess() as redis, nodes(redis.url) as (one, two):
+        here = await one.reader("here", Position("", 0))
+        there = await two.reader("there", Position("", 0))
+        await one.run("r1", 10)
+        await settled(one.log, here, there)
+        redis.kill()
+        await one.run("r2", 50)
+        await settled(one.log, here)
+        assert there.last is not None
+        assert here.last is not None
+        assert there.last < here.last
+        await redis.start()
+        await settled(one.log, here, there)
+        await two.run("r3", 10)
+        await settled(one.log, here, there)
+        assert text(here) == text(there) == words(("r1", 10), ("r2", 50), ("r3", 10))
+
+
+async def test_case_20_what_only_a_dead_redis_knew_is_read_from_history() -> None:
+    async with RedisProcess() as redis, nodes(redis.url) as (one, two):
+        there = await two.reader("there", Position("", 0))
+        await one.run("r1", 5)
+        await settled(one.log, there)
+        await two.fanout.aclose()
+        await one.run("r2", 5)
+        assert await one.out.flush(5)
+        redis.kill()
+        await redis.start()
+        again = RedisFanout(two.hub, redis.url, backoff=(0.02, 0.1))
+        async with again:
+            await settled(one.log, there)
+        assert text(there) == words(("r1", 5), ("r2", 5))
+
+
+async def test_a_stream_that_forgot_is_mended_from_history() -> None:
+    async with RedisProcess() as redis, nodes(redis.url) as (one, two):
+        there = await two.reader("there", Position("", 0))
+        await one.run("r1", 5)
+        await settled(one.log, there)
+        await two.fanout.aclose()
+        await one.run("r2", 5)
+        assert await one.out.flush(5)
+        await redis.ask("DEL", f"runcast:stream:{CHANNEL}")
+        async with RedisFanout(two.hub, redis.url) as again:
+            await asyncio.wait_for(again.connected.wait(), 5)
+            await one.run("r3", 5)
+            await settled(one.log, there)
+        assert text(there) == words(("r1", 5), ("r2", 5), ("r3", 5))
+        assert two.hub.stats()["holes"] >= 1
+
+
+async def test_without_history_the_stream_alone_mends() -> None:
+    async with RedisProcess() as redis, nodes(redis.url, history=False) as (one, two):
+        there = await two.reader("there")
+        await one.run("r1", 5)
+        await settled(one.log, there)
+        await redis.ask("CLIENT", "KILL", "TYPE", "pubsub")
+        await one.run("r2", 5)
+        await settled(one.log, there)
+        assert text(there) == words(("r1", 5), ("r2", 5))
+
+
+async def test_a_node_that_starts_late_learns_where_the_channel_stands() -> None:
+    async with RedisProcess() as redis, nodes(redis.url, listening=False) as (one, two):
+        await one.run("r1", 5)
+        assert await one.out.flush(5)
+        there = await two.reader("there")
+        async with RedisFanout(two.hub, redis.url):
+            await settled(one.log, there)
+        assert [each for each in there.frames if each.get("event") == "agent.status"][-1]
+
+
+async def test_an_envelope_that_was_cut_elsewhere_waits_for_the_rest_and_then_heals() -> None:
+    async with RedisProcess() as redis, nodes(redis.url) as (one, two):
+        there = await two.reader("there", Position("", 0))
+        told = MemoryPublisher()
+        other = Broadcaster(told, config=BroadcastConfig(rollup_ms=0))
+        for event in a_run("r1", 10):
+            entry = await one.log.append(THREAD, event)
+            assert entry is not None
+            await one.log.flush()
+            await other.publish(entry)
+        assert await other.flush(5)
+        await other.aclose()
+        singles = told.envelopes(CHANNEL)
+        await two.hub.publish(CHANNEL, singles[:4])
+        merged = replace(
+            singles[6],
+            prev=singles[1].prev,
+            payload={
+                **singles[6].payload,
+                "chunk": "".join(str(each.payload["chunk"]) for each in singles[1:7]),
+            },
+        )
+        far = RedisPublisher(redis.url)
+        await far.publish(CHANNEL, [merged, *singles[7:]])
+        await settled(one.log, there)
+        assert text(there) == words(("r1", 10))
+        await far.aclose()
+
+
+async def test_a_gap_in_redis_is_filled_from_history() -> None:
+    async with RedisProcess() as redis, nodes(redis.url) as (one, two):
+        there = await two.reader("there", Position("", 0))
+        await one.append(a_run("r1", 0)[0])
+        await settled(one.log, there)
+        await until(lambda: two.hub.position(CHANNEL) == there.position, two.fanout.stats)
+        epoch = there.epoch
+        for event in a_run("r1", 8)[1:]:
+            await one.log.append(THREAD, event)
+        await one.log.flush()
+        gap = Envelope(
+            "agent.gap", THREAD, "r1", "2026-01-16T10:05:00.123Z", 12, 1, epoch, {"from_seq": 2, "to_seq": 12}
+        )
+        far = RedisPublisher(redis.url)
+        await far.publish(CHANNEL, [gap])
+        await settled(one.log, there)
+        assert text(there) == words(("r1", 8))
+        await far.aclose()
+
+
+async def test_case_16_a_log_that_was_begun_anew_reaches_the_other_nodes_as_a_new_epoch() -> None:
+    async with RedisProcess() as redis, nodes(redis.url) as (one, two):
+        there = await two.reader("there", Position("", 0))
+        await one.run("r1", 3)
+        await settled(one.log, there)
+        await two.fanout.aclose()
+        await one.log.archive.delete(THREAD)
+        await one.run("r2", 3)
+        assert await one.out.flush(5)
+        async with RedisFanout(two.hub, redis.url):
+            await settled(one.log, there)
+        assert there.greetings[-1]["recovered"] is False
+        assert text(there).endswith(words(("r2", 3)))
+
+
+async def test_nonsense_on_the_topic_is_counted_and_passed_over() -> None:
+    async with RedisProcess() as redis, nodes(redis.url) as (one, two):
+        there = await two.reader("there", Position("", 0))
+        for nonsense in ("", "{}", "[1]", "\ud83d".encode("utf-8", "replace"), '{"seq": "x"}'):
+            await redis.ask("PUBLISH", f"runcast:live:{CHANNEL}", nonsense)
+        await one.run("r1", 3)
+        await settled(one.log, there)
+        assert two.fanout.stats()["bad"] == 5
+
+
+async def test_a_node_without_redis_serves_its_own_and_keeps_asking() -> None:
+    redis = RedisProcess()
+    async with nodes(redis.url, 1, listening=False) as (one,):
+        async with one.fanout:
+            here = await one.reader("here", Position("", 0))
+            await one.run("r1", 5)
+            await settled(one.log, here)
+            await until(lambda: one.fanout.stats()["faults"] > 1, one.fanout.stats)
+            assert one.fanout.stats()["connected"] == 0
+        assert text(here) == words(("r1", 5))

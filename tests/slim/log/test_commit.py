@@ -1,0 +1,143 @@
+"""Group commit: when a write leaves, what it carries, and how readers of the same process get it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+
+import pytest
+from ag_ui.core import CustomEvent
+
+from runcast.slim.entry import Entry
+from runcast.slim.errors import Conflict
+from runcast.slim.log.run_log import RunLog
+from runcast.slim.stores import MemoryStore, Store, open_store
+from runcast.slim.stores.contract.tools import take
+from runcast.slim.stores.records import Batch, Key, Page
+from tests.slim.logs import THREAD, Clock, Gate, make_log, seqs, started, turn
+
+
+def custom(n: int) -> CustomEvent:
+    return CustomEvent(name="n", value=n)
+
+
+async def first(log: RunLog, count: int, **options: int) -> list[Entry]:
+    async with asyncio.timeout(10), aclosing(log.attach(THREAD, **options)) as entries:
+        return [
+            entry for _, entry in zip(range(count), [await anext(entries) for _ in range(count)], strict=True)
+        ]
+
+
+class Counting(MemoryStore):
+    """Counts writes and the reads of events."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lots: list[list[str]] = []
+        self.reads = 0
+
+    async def append_all(self, batches: Sequence[Batch]) -> list[int | None]:
+        self.lots.append([batch.key.thread_id for batch in batches])
+        await asyncio.sleep(0)
+        return [await super(Counting, self).append(batch) for batch in batches]
+
+    async def append(self, batch: Batch) -> int:
+        self.lots.append([batch.key.thread_id])
+        await asyncio.sleep(0)
+        return await super().append(batch)
+
+    async def events(
+        self, key: Key, *, after: int, upto: int | None = None, limit: int | None = None
+    ) -> Page:
+        self.reads += 1
+        return await super().events(key, after=after, upto=upto, limit=limit)
+
+
+async def test_one_write_carries_all_threads():
+    store = Counting()
+    async with RunLog(store, derive="manual") as log:
+        await asyncio.gather(*(log.append(f"t{n}", started("r")) for n in range(50)))
+        assert max(map(len, store.lots)) >= 49, "those that came while the first was under way"
+        store.lots.clear()
+        for n in range(50):
+            await log.append(f"t{n}", custom(n))
+        await log.flush()
+        assert len(store.lots) == 1
+
+
+async def test_a_loaded_store_gets_fewer_and_larger_writes():
+    store = Counting()
+    async with RunLog(store, derive="manual", flush_ms=20, flush_events=100_000) as log:
+        await log.append(THREAD, started())
+        store.lots.clear()
+        loop = asyncio.get_running_loop()
+        until, count = loop.time() + 0.5, 0
+        while loop.time() < until:
+            await log.append(THREAD, custom(count))
+            count += 1
+            await asyncio.sleep(0)
+        assert len(store.lots) <= 60, "once in 20 ms when it is loaded, more often on the way there"
+        await log.flush()
+        assert len(await log.entries(THREAD)) == count + 1
+
+
+async def test_a_thread_that_lost_its_lease_fails_alone(store_url: str):
+    clock, store, writes = Clock(), open_store(store_url), Gate()
+    writes.guard(store)
+    async with RunLog(store, derive="manual", clock=clock, lease_ms=1_000) as log:
+        for name in ("a", "b", "c"):
+            await log.append(name, started("r"))
+        with writes.closed():
+            await log.append("a", custom(0))
+            await writes.reached()
+            for name in ("a", "b", "c"):
+                await log.append(name, custom(1))
+            clock.pass_ms(1_001)
+            await take(store, Key("", "b"), owner="other", now=clock.now)
+        with pytest.raises(Conflict, match="now belongs to other"):
+            await log.flush("b")
+        for name, last in (("a", 3), ("c", 2)):
+            await log.flush(name)
+            assert seqs(await log.entries(name)) == list(range(1, last + 1))
+        assert seqs(await log.entries("b")) == [1]
+
+
+async def test_readers_here_get_committed_entries_without_the_store():
+    store = Counting()
+    async with RunLog(store, derive="manual") as log:
+        await log.append(THREAD, started())
+        reading = asyncio.ensure_future(first(log, 31))
+        await asyncio.sleep(0.01)
+        store.reads = 0
+        for n in range(30):
+            await log.append_many(THREAD, [custom(n)])
+        entries = await reading
+        assert store.reads <= 2, "a look for entries of other processes, now and then"
+        assert entries == await log.entries(THREAD), "and they are as the store has them"
+
+
+async def test_entries_of_other_processes_come_in_between(shared_url: str):
+    async with make_log(shared_url) as here, make_log(shared_url) as there:
+        await here.append_many(THREAD, turn("r0"))
+        reading = asyncio.ensure_future(first(here, 66))
+        for n in range(10):
+            await (here if n % 2 else there).append_many(THREAD, turn(f"r{n + 1}"))
+        assert seqs(await reading) == list(range(1, 67))
+
+
+@pytest.mark.parametrize("after", range(0, 40, 4))
+async def test_a_reader_that_joins_at_a_commit_misses_nothing(store: Store, after: int):
+    async with RunLog(store, derive="manual") as log:
+        await log.append(THREAD, started())
+
+        async def write() -> None:
+            for n in range(60):
+                await log.append(THREAD, custom(n))
+                await asyncio.sleep(0)
+
+        writing = asyncio.ensure_future(write())
+        while (await log.thread(THREAD)).last_seq < after:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert seqs(await first(log, 61 - after, after=after)) == list(range(after + 1, 62))
+        await writing

@@ -1,0 +1,80 @@
+"""No text, however made, keeps the redactor busy: a megabyte of it takes a moment."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from ag_ui.core import TextMessageContentEvent
+
+from runcast.slim.redaction.patterns import CARD_NUMBER, DEFAULT_PATTERNS, EMAIL
+from runcast.slim.redaction.redactor import Redactor
+from runcast.slim.values.linear_regex import Linear, searchable
+
+REDACTOR = Redactor(patterns=(*DEFAULT_PATTERNS, EMAIL, CARD_NUMBER, r"(x+x+)+y"))
+UNITS = (
+    *(
+        "-eyJ",
+        "-eyJ" * 200 + "." + "a" * 8_000,
+        "-sk-",
+        "bearer ",
+        "bearer",
+        "basic a",
+        "-----BEGIN PRIVATE KEY----",
+    ),
+    *("://", "://a:", "a@", "a@b.c.", "4", "4 1 ", "password", '"password"', "password:", '"password":"'),
+    *(
+        '"password":{',
+        '"password":[',
+        '"password":"\\\\\\\\',
+        "password    :    ",
+        "a",
+        '"',
+        "\\",
+        "cookie: a; ",
+    ),
+    *("password=null ", "password:abcd ", "token=secret=", "a:b=c:"),
+    *("SG.aaaaaaaaaaaaaaaaaaaa.", '\\"token\\":\\"', '"secret":"a\n', "x", "\ud83d", "漢"),
+)
+LIMIT = 10.0  # seconds of work; it takes a twentieth of that
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: repr(unit[:24]))
+def test_a_megabyte_of_it_takes_a_moment(unit: str):
+    text = (unit * (1_000_000 // len(unit) + 1))[:1_000_000]
+    began = time.process_time()
+    REDACTOR.text(text)
+    stream = Redactor(window=2_048).stream()
+    for at in range(0, 50_000, 16):
+        stream.feed(TextMessageContentEvent(message_id="m", delta=text[at : at + 16]))
+    stream.close()
+    assert time.process_time() - began < LIMIT
+
+
+def test_a_name_that_is_part_of_another_names_value_is_found_again():
+    text = "token: api_key-client secret: hunter22"
+    assert REDACTOR.text(text) == "token: [redacted] secret: [redacted]"
+
+
+def test_a_text_that_names_a_secret_costs_about_as_much_as_one_that_does_not():
+    prose = "The quick brown fox jumps over the lazy dog, and writes a report of it. " * 14_000
+    spent: list[float] = []
+    for text in (prose + "tok = none", prose + "token = hunter22"):
+        began = time.process_time()
+        for _ in range(5):
+            REDACTOR.text(text)
+        spent.append(time.process_time() - began)
+    assert spent[1] < 20 * spent[0] + 0.2  # it was 170 times as much
+
+
+def test_linear_patterns_find_what_stands_where():
+    assert list(Linear("b+").spans("abbbab")) == [(1, 4), (5, 6)]
+    assert list(Linear("q").spans("x" * 5_000 + "q" + "x" * 5_000)) == [(5_000, 5_001)]
+    straddling = "x" * 4_090 + "secret-12345" + "x" * 100
+    assert list(Linear(r"secret-\d+").spans(straddling)) == [(4_090, 4_102)]
+    assert list(Linear("a").spans("")) == []
+
+
+def test_searchable_text_has_as_many_characters():
+    assert searchable("a\ud83db漢") == "a?b漢"
+    assert searchable("漢") == "漢"

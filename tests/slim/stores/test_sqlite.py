@@ -1,0 +1,221 @@
+"""SQLite's own troubles: full disks, read-only files, other processes, programs that forget to close."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from runcast.slim.errors import Conflict, StoreError
+from runcast.slim.stores import open_store
+from runcast.slim.stores.contract.tools import NOW, THREAD, TTL, batch, seqs, take, write_run
+from runcast.slim.stores.records import Batch, Key, NewEvent, NewRun, Note
+from runcast.slim.stores.sql.database import Query, Script
+from runcast.slim.stores.sql.sql_store import SqlStore
+from runcast.slim.stores.sqlite import SqliteDatabase
+
+
+def empty(request: pytest.FixtureRequest) -> str:
+    """Something empty for the contract."""
+    return f"sqlite:///{request.getfixturevalue('tmp_path')}/runs.db"
+
+
+def child(code: str, *args: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", code, *args], stdout=subprocess.PIPE, text=True)
+
+
+async def test_a_full_disk_is_a_typed_error_and_half_of_nothing(tmp_path: Path):
+    store = open_store(f"sqlite:///{tmp_path}/runs.db?max_bytes=300000")
+    lease = await take(store)
+    run = await write_run(store, lease, "r")
+    heavy = tuple(NewEvent(4 + n, NOW, "CUSTOM", bytes(1000)) for n in range(400))
+    too_much = Batch(THREAD, "me", lease.token, "heavy", 4, run, heavy, until=NOW + TTL)
+    with pytest.raises(StoreError, match="full"):
+        await store.append(too_much)
+    assert seqs(await store.events(THREAD, after=0)) == [1, 2, 3]
+    await store.append(batch(lease, 4, run=run))
+    assert seqs(await store.events(THREAD, after=0)) == [1, 2, 3, 4]
+    await store.close()
+
+
+async def test_a_file_opened_for_reading_is_read_while_another_writes(tmp_path: Path):
+    writing = open_store(f"sqlite:///{tmp_path}/runs.db")
+    lease = await take(writing)
+    run = await write_run(writing, lease, "r")
+    reading = open_store(f"sqlite:///{tmp_path}/runs.db?mode=ro")
+    assert seqs(await reading.events(THREAD, after=0)) == [1, 2, 3]
+    with pytest.raises(StoreError, match="reading only"):
+        await take(reading, owner="other")
+    watch = await reading.watch(THREAD)
+    await writing.append(batch(lease, 4, run=run))
+    await asyncio.wait_for(watch.wait(), 5)
+    assert seqs(await reading.events(THREAD, after=3)) == [4]
+    watch.close()
+    await reading.close()
+    await writing.close()
+
+
+async def test_a_file_of_an_older_schema_is_not_touched_by_a_reader(tmp_path: Path):
+    (tmp_path / "runs.db").touch()
+    store = open_store(f"sqlite:///{tmp_path}/runs.db?mode=ro")
+    with pytest.raises(StoreError, match="open it once for writing"):
+        await store.open()
+    assert (tmp_path / "runs.db").read_bytes() == b""
+
+
+async def test_a_folder_that_is_not_there_is_said_in_a_sentence(tmp_path: Path):
+    store = open_store(f"sqlite:///{tmp_path}/nowhere/runs.db")
+    with pytest.raises(StoreError, match="does its folder exist"):
+        await store.threads("", limit=1)
+
+
+async def test_an_id_that_no_column_can_hold_is_a_typed_error(tmp_path: Path):
+    store = open_store(f"sqlite:///{tmp_path}/runs.db")
+    with pytest.raises(StoreError, match="cannot hold"):
+        await take(store, Key("acme", "half \ud83d"))
+    await take(store)
+    await store.close()
+
+
+HOLD = """
+import sqlite3, sys, time
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+time.sleep(float(sys.argv[2]))
+connection.execute("COMMIT")
+"""
+
+
+async def test_a_lock_of_another_process_is_waited_for(tmp_path: Path):
+    store = open_store(f"sqlite:///{tmp_path}/runs.db")
+    lease = await take(store)
+    with child(HOLD, f"{tmp_path}/runs.db", "0.3") as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        await store.append(batch(lease, 1, run=NewRun("r", None, "continue")))
+    await store.close()
+
+
+async def test_and_not_for_ever(tmp_path: Path):
+    store = open_store(f"sqlite:///{tmp_path}/runs.db?patience_ms=50")
+    lease = await take(store)
+    with child(HOLD, f"{tmp_path}/runs.db", "0.5") as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(StoreError, match="locked by another process"):
+            await store.append(batch(lease, 1, run=NewRun("r", None, "continue")))
+    await store.append(batch(lease, 1, run=NewRun("r", None, "continue")))
+    await store.close()
+
+
+WRITE = """
+import asyncio, sys
+from runcast.slim.stores import open_store
+from runcast.slim.stores.contract.tools import batch, take
+from runcast.slim.stores.records import Key, NewRun
+
+async def main(url, thread):
+    store = open_store(url)
+    lease = await take(store, Key("acme", thread), owner=thread)
+    run = await store.append(batch(lease, 1, run=NewRun("r", None, "continue")))
+    for first in range(2, 202, 4):
+        await store.append(batch(lease, first, 4, run=run))
+    await store.close()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def test_processes_that_write_different_threads_of_one_file_lose_nothing(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/runs.db"
+    writers = [child(WRITE, url, f"thread {n}") for n in range(4)]
+    for writer in writers:
+        assert await asyncio.to_thread(writer.communicate) == ("", None)
+        assert writer.returncode == 0
+    store = open_store(url)
+    for n in range(4):
+        assert seqs(await store.events(Key("acme", f"thread {n}"), after=0)) == list(range(1, 202))
+    await store.close()
+
+
+async def test_the_commits_of_another_process_ring_here(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/runs.db"
+    store = open_store(url)
+    key = Key("acme", "elsewhere")
+    watch = await store.watch(key)
+    with child(WRITE, url, "elsewhere"):
+        seen = 0
+        while seen < 201:
+            await asyncio.wait_for(watch.wait(), 20)
+            seen = (await store.events(key, after=0)).last_seq
+    watch.close()
+    await store.close()
+
+
+FORGET = """
+import asyncio, sys
+from runcast.slim.stores import open_store
+from runcast.slim.stores.contract.tools import take
+
+store = open_store(sys.argv[1])
+asyncio.run(take(store))
+print("written", flush=True)
+"""
+
+
+async def test_a_program_that_forgets_to_close_ends_all_the_same(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/runs.db"
+    with child(FORGET, url) as program:
+        assert (await asyncio.to_thread(program.communicate, timeout=30))[0] == "written\n"
+    assert program.returncode == 0
+    store = open_store(url)
+    with pytest.raises(Conflict):
+        await take(store, owner="other")
+    await store.close()
+
+
+async def test_a_transaction_that_is_cancelled_leaves_nothing_and_hinders_nobody(tmp_path: Path):
+    store = open_store(f"sqlite:///{tmp_path}/runs.db")
+    lease = await take(store)
+    run = await store.append(batch(lease, 1, run=NewRun("r", None, "continue")))
+    last = 1
+    for steps in range(12):
+        task = asyncio.ensure_future(
+            store.append(batch(lease, last + 1, 2, run=run, id=f"try {last} {steps}"))
+        )
+        for _ in range(steps):
+            await asyncio.sleep(0.0002)
+        task.cancel()
+        await asyncio.wait([task])
+        last = (await store.events(THREAD, after=0)).last_seq
+        assert last % 2 == 1
+    await store.append(batch(lease, last + 1, run=run))
+    assert seqs(await store.events(THREAD, after=0)) == list(range(1, last + 2))
+    await store.close()
+
+
+async def test_a_transaction_that_fails_takes_no_other_with_it(tmp_path: Path):
+    """They share a connection: a rollback must not reach into another one's statements."""
+    database = SqliteDatabase(tmp_path / "runs.db")
+    store = SqlStore(database)
+    await store.open()
+    notes = [Note(f"n{n}", "box", THREAD, "r", b"", n) for n in range(20)]
+
+    async def fails() -> None:
+        def script() -> Script[None]:
+            yield Query("INSERT INTO runcast_meta VALUES ('half', 'done')")
+            time.sleep(0.005)  # in the thread of the connection
+            raise Conflict("on purpose")
+
+        with pytest.raises(Conflict, match="on purpose"):
+            await database.run(script())
+
+    await asyncio.gather(*(each for note in notes for each in (store.post(note), fails())))
+    assert await store.notes("box") == notes
+    assert await database.rows("SELECT 1 FROM runcast_meta WHERE name = 'half'") == []
+    await store.close()
