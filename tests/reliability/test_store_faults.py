@@ -55,8 +55,8 @@ async def test_postgres_stays_away_longer_than_runs_wait(
     hub = own_hub(log, None, open_access())
     cast = Cast(log, hub=hub, agents=[Counter(tmp_path / "effects")])
     async with hosting(cast) as address:
-        for thread in ("t0", "t1"):
-            await begin(cast, ledger, thread, 3, 40, 0.02)
+        for thread in ("t0", "t1"):  # long: one that ends before its first error would be complete in memory
+            await begin(cast, ledger, thread, 3, 150, 0.02)
         async with watching(ledger, http, lambda: address):
             await asyncio.sleep(0.5)
             runs = cast.active

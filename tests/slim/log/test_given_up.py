@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from runcast.slim.errors import Conflict
+from runcast.slim.errors import Conflict, StoreError
+from runcast.slim.log.run_log import RunLog
 from runcast.slim.redaction.redactor import Redactor
+from runcast.slim.stores import MemoryStore
+from runcast.slim.stores.records import Batch
 from tests.slim.logs import THREAD, Clock, make_log, started, text, turn
 
 
@@ -21,6 +24,31 @@ async def test_a_run_that_was_given_up_is_not_held_against_the_next(
             await log.append_many(THREAD, turn(f"next {n}", "again"))
         assert log.stats().violations == 0
         assert "has not ended" not in caplog.text
+
+
+class Away(MemoryStore):
+    """A store that can be taken away."""
+
+    down = False
+
+    async def append(self, batch: Batch) -> int:
+        if self.down:
+            raise StoreError("the disk is full")
+        return await super().append(batch)
+
+
+async def test_a_run_given_up_while_the_store_was_away_is_not_held_against_the_next():
+    store = Away()
+    async with RunLog(store, verify="reject", patience_ms=1) as log:
+        await log.append_many(THREAD, [started("open"), *list(text("m", "half"))[:2]])
+        store.down = True
+        with pytest.raises(StoreError, match="disk is full"):
+            await log.recovery.abandon(THREAD)
+        store.down = False
+        await log.resume(THREAD, "next")
+        await log.append_many(THREAD, turn("next", "again"))
+        assert [run.status for run in await log.runs(THREAD)] == ["truncated", "completed"]
+        assert log.stats().violations == 0
 
 
 async def test_a_run_that_lost_its_lease_is_not_held_against_the_next(shared_url: str):

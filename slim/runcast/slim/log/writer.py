@@ -109,9 +109,11 @@ class Writer:
             if running and self._redactor is not None:
                 for event in self._redactor.close():
                     self._put(event)
-            await self.out.release(cut=cut)
-            if running:
-                self._start_checks()
+            try:
+                await self.out.release(cut=cut)
+            finally:  # a store that is away gets the end later; the run is over here all the same
+                if running:
+                    self._start_checks()
 
     async def mark_truncated(self) -> tuple[str, ...]:
         """Take and release the lease, which truncates an orphaned run; returns the runs it truncated."""
