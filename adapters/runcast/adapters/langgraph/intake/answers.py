@@ -14,7 +14,7 @@ from typing import Any
 from ag_ui.core import Interrupt, ResumeEntry
 
 from runcast.adapters.errors import InvalidInput
-from runcast.adapters.langgraph.intake.json_schema import mismatch
+from runcast.adapters.json_schema import mismatch
 from runcast.adapters.langgraph.interrupts import BREAKPOINT, asked_value, rejection
 from runcast.adapters.langgraph.options import LangGraphOptions
 

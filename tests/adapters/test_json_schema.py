@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runcast.adapters.langgraph.intake.json_schema import mismatch
+from runcast.adapters.json_schema import mismatch
 from runcast.adapters.langgraph.interrupts import rejection, schema_of
 
 NAMED = {"$defs": {"n": {"const": 1}}, "properties": {"a": {"$ref": "#/$defs/n"}}}
