@@ -7,6 +7,7 @@
     ├── LineageError         a run's ancestors form a cycle, are unknown, or belong to another thread
     ├── StoreError           the store could not do it (disk full, gone, read-only, newer schema)
     │   ├── Conflict         another writer took this place in the log, or owns the run
+    │   │   └── Forgotten    the thread was forgotten, and its id stays taken
     │   └── UnknownThread    no such thread or run for this tenant
     ├── ReaderTooSlow        an attached reader lagged past its bound and was cut; come back with `after`
     ├── InvalidStream        the log holds streams to the verifier, and this event breaks a rule
@@ -76,6 +77,10 @@ class StoreError(SlimError):
 
 class Conflict(StoreError):
     """Another writer took this place in the log, or holds the lease on the run."""
+
+
+class Forgotten(Conflict):
+    """The thread was forgotten; its id stays taken, so that it is not used again by accident."""
 
 
 class UnknownThread(StoreError):

@@ -64,9 +64,9 @@ class Rawful(MemoryStore):
 
     _left: ClassVar[dict[Key, list[tuple[int, NewEvent]]]] = {}
 
-    async def delete(self, key: Key, *, now: int) -> bool:
+    async def delete(self, key: Key, *, now: int, tombstone: bool = False) -> bool:
         thread = self._threads.get(key)
-        gone = await super().delete(key, now=now)
+        gone = await super().delete(key, now=now, tombstone=tombstone)
         if gone and thread is not None:
             self._left[key] = thread.raws
         return gone
@@ -76,6 +76,14 @@ class Rawful(MemoryStore):
             *await super().raws(key, after=after, limit=limit),
             *(raw for _, raw in self._left.get(key, [])),
         ]
+
+
+class Reviving(MemoryStore):
+    """Gives the id of a forgotten thread to the next writer."""
+
+    async def acquire(self, key: Key, **given: Any) -> Lease:
+        self._tombstones.discard(key)
+        return await super().acquire(key, **given)
 
 
 class Careless(MemoryStore):
@@ -189,6 +197,7 @@ class Inventive(MemoryStore):
         (Ageless, "a_lease_is_exclusive_until_it_expires"),
         (Unanswering, "batches_of_several_threads_are_written_together"),
         (Rawful, "a_thread_can_be_forgotten"),
+        (Reviving, "a_tombstone_keeps_an_id_and_nothing_else"),
         (Careless, "seq_has_no_hole_and_no_double"),
         (Repeating, "the_same_batch_again_writes_nothing"),
         (HalfHearted, "a_refused_batch_leaves_nothing"),

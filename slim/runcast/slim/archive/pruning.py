@@ -31,20 +31,25 @@ class _Old:
 
 
 class Pruner:
-    """Prunes one tenant's threads."""
+    """Prunes one tenant's threads, or one of them; a dry run only counts what would go."""
 
-    def __init__(self, store: Store, derived: Derived, tenant: str, now: int) -> None:
+    def __init__(
+        self, store: Store, derived: Derived, tenant: str, now: int, *, thread_id: str | None, dry_run: bool
+    ) -> None:
         self._store = store
         self._derived = derived
         self._tenant = tenant
         self._now = now
+        self._thread_id = thread_id
+        self._dry_run = dry_run
 
     async def raw(self, older_than_ms: int | None, keep_bytes: int | None) -> Pruned:
         """Drop raw events of ended runs: those older than an age, and the oldest beyond a number of bytes."""
         candidates: list[_Old] = []
         weight = 0
         async for thread in self._threads():
-            await self._derived.compact(thread.key)
+            if not self._dry_run:
+                await self._derived.compact(thread.key)
             sizes = {size.run: size for size in await self._store.sizes(thread.key)}
             weight += sum(size.bytes + size.raw_bytes for size in sizes.values())
             runs = [run for run in await self._store.runs(thread.key) if run.ended_at is not None]
@@ -66,6 +71,10 @@ class Pruner:
 
     async def _drop(self, going: Sequence[_Old]) -> Pruned:
         """Delete only events that a sound segment replaces."""
+        if self._dry_run:
+            sizes = [old.size for old in going]
+            weight = sum(each.bytes + each.raw_bytes for each in sizes)
+            return Pruned(len(going), 0, sum(each.events for each in sizes), weight)
         events = size = runs = 0
         for key in dict.fromkeys(old.key for old in going):
             mine = [old for old in going if old.key == key]
@@ -92,16 +101,20 @@ class Pruner:
                     for info in index
                     if info.run not in pruned and info.at <= self._now - (older_than_ms or 0)
                 ]
-                await self._store.drop_blobs(thread.key, kind, [info.seq for info in going])
+                if not self._dry_run:
+                    await self._store.drop_blobs(thread.key, kind, [info.seq for info in going])
                 runs |= {info.run for info in going}
                 size += sum(info.size for info in going)
         return Pruned(len(runs), 0, 0, size)
 
     async def threads(self, older_than_ms: int | None) -> Pruned:
-        """Drop whole threads without a write for an age."""
+        """Drop whole threads without a write for an age; their ids may be used again."""
         count = 0
         async for thread in self._threads():
             if thread.updated_at <= self._now - (older_than_ms or 0):
+                if self._dry_run:
+                    count += 1
+                    continue
                 try:
                     count += await self._store.delete(thread.key, now=self._now)
                 except Conflict:  # it is being written again
@@ -109,6 +122,11 @@ class Pruner:
         return Pruned(0, count, 0, 0)
 
     async def _threads(self) -> AsyncIterator[StoredThread]:
+        if self._thread_id is not None:
+            one = await self._store.thread(Key(self._tenant, self._thread_id))
+            if one is not None:
+                yield one
+            return
         after = ""
         while page := await self._store.threads(self._tenant, limit=PAGE, after=after):
             for thread in page:

@@ -11,15 +11,16 @@ from datetime import timedelta
 from pathlib import Path
 
 from runcast.slim.archive.blobs import raw_entries, thread_size
-from runcast.slim.archive.info import Compacted, Pruned, ThreadSize
+from runcast.slim.archive.info import Compacted, Pruned, ThreadInfo, ThreadSize
 from runcast.slim.archive.line_files import read_file, write_file
+from runcast.slim.archive.pages import thread_info
 from runcast.slim.archive.pruning import Pruner, What
 from runcast.slim.archive.transfer import Importer, export_lines
 from runcast.slim.entry import Entry
 from runcast.slim.errors import StoreError
 from runcast.slim.log.engine import Core
 from runcast.slim.log.log_options import Scope
-from runcast.slim.stores.records import IMPORTER
+from runcast.slim.stores.records import IMPORTER, Key
 
 
 class Archive:
@@ -42,15 +43,23 @@ class Archive:
         return await self._core.derived.compact(self._scope.key(thread_id))
 
     async def prune(
-        self, *, older_than: timedelta | None = None, keep_bytes: int | None = None, what: What = "raw"
+        self,
+        *,
+        older_than: timedelta | None = None,
+        keep_bytes: int | None = None,
+        what: What = "raw",
+        thread_id: str | None = None,
+        dry_run: bool = False,
     ) -> Pruned:
-        """Remove old data from all threads: `raw` events of ended runs, which their segments replace; `derived`
-        data, which can be made again; or whole `threads`. `keep_bytes` bounds the raw events that stay."""
+        """Remove old data from all threads or one: `raw` events of ended runs, which their segments replace; `derived`
+        data, which can be made again; or whole `threads`. `keep_bytes` bounds the raw events that stay. A dry run
+        removes nothing and counts what would go."""
         age = None if older_than is None else round(older_than / timedelta(milliseconds=1))
         if what != "raw" and keep_bytes is not None:
             raise StoreError("keep_bytes goes with raw events: prune others by older_than")
         core = self._core
-        pruner = Pruner(core.store, core.derived, self._scope.tenant, core.options.clock())
+        tenant, now = self._scope.tenant, core.options.clock()
+        pruner = Pruner(core.store, core.derived, tenant, now, thread_id=thread_id, dry_run=dry_run)
         match what:
             case "raw":
                 return await pruner.raw(age, keep_bytes)
@@ -60,11 +69,33 @@ class Archive:
                 return await pruner.threads(age)
 
     async def delete(self, thread_id: str) -> bool:
-        """Delete the thread; a new one of this id has another epoch. `Conflict` while it is written."""
+        """Delete the thread, or its tombstone; a new one of this id has another epoch. `Conflict` while it is written."""
+        return await self._delete(thread_id, tombstone=False)
+
+    async def forget(self, thread_id: str) -> bool:
+        """Delete the thread, and keep its id from being used again: a writer gets `Forgotten`. `Conflict` while it is
+        written. False when nothing but the tombstone was there; a thread that never was gets one too."""
+        return await self._delete(thread_id, tombstone=True)
+
+    async def _delete(self, thread_id: str, *, tombstone: bool) -> bool:
         key = self._scope.key(thread_id)
-        deleted = await self._core.store.delete(key, now=self._core.options.clock())
+        deleted = await self._core.store.delete(key, now=self._core.options.clock(), tombstone=tombstone)
         self._core.forget(key)
         return deleted
+
+    async def is_forgotten(self, thread_id: str) -> bool:
+        """Whether the thread was forgotten."""
+        return await self._core.store.forgotten(self._scope.key(thread_id))
+
+    async def every(self, *, limit: int, after: tuple[str, str] = ("", "")) -> list[tuple[str, ThreadInfo]]:
+        """Threads of all tenants with their tenant, ordered by tenant and id, from behind such a pair."""
+        if self._scope.bound:
+            raise StoreError(
+                "a tenant's log does not list the threads of others: ask the log it was made from"
+            )
+        now = self._core.options.clock()
+        found = await self._core.store.every(limit=limit, after=Key(*after))
+        return [(each.key.tenant, thread_info(each, now)) for each in found]
 
     async def export_lines(self, thread_id: str) -> AsyncIterator[bytes]:
         """The thread as JSON Lines, without raw parts, derived data and snapshots."""

@@ -91,8 +91,19 @@ class Threads(Protocol):
         their thread was made here (an imported run was not)."""
         ...
 
-    async def delete(self, key: Key, *, now: int) -> bool:
-        """Delete the thread and everything stored with it; `Conflict` while a writer holds its lease."""
+    async def every(self, *, limit: int, after: Key) -> list[StoredThread]:
+        """Threads of all tenants ordered by tenant and thread id, from behind `after`."""
+        ...
+
+    async def delete(self, key: Key, *, now: int, tombstone: bool = False) -> bool:
+        """Delete the thread and everything stored with it, notes too; `Conflict` while a writer holds its lease.
+
+        A tombstone keeps the id, and nothing else: `acquire` raises `Forgotten` until it is deleted without one.
+        """
+        ...
+
+    async def forgotten(self, key: Key) -> bool:
+        """Whether a tombstone stands for the thread."""
         ...
 
 

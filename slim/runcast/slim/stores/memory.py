@@ -6,11 +6,12 @@ processes, so two memory stores share nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
 from runcast.slim.stores import refusals
+from runcast.slim.stores.memory_notes import MemoryNotes
 from runcast.slim.stores.records import (
     IMPORTER,
     Batch,
@@ -21,14 +22,13 @@ from runcast.slim.stores.records import (
     Lease,
     NewEvent,
     NewRun,
-    Note,
     Page,
     RunSize,
     StoredEvent,
     StoredRun,
     StoredThread,
 )
-from runcast.slim.stores.wakeups import Wakeups, Watcher, box_topic, thread_topic
+from runcast.slim.stores.wakeups import Watcher, thread_topic
 
 
 @dataclass(slots=True)
@@ -68,53 +68,6 @@ class _Thread:
 def connect(url: str) -> MemoryStore:
     """A new store for every `memory://`."""
     return MemoryStore()
-
-
-class MemoryNotes:
-    """The notes of a memory store."""
-
-    def __init__(self) -> None:
-        self._notes: dict[str, Note] = {}
-        self._wakeups = Wakeups()
-
-    async def post(self, note: Note, *, replace: bool = False) -> bool:
-        """Store a note; see `Store.post`."""
-        if note.id in self._notes and not replace:
-            return False
-        self._notes[note.id] = note
-        self._wakeups.wake(box_topic(note.box))
-        return True
-
-    async def notes(self, *boxes: str, limit: int | None = None) -> list[Note]:
-        """The notes in these boxes, oldest first, at most `limit`."""
-        return self._sorted(each for each in self._notes.values() if each.box in boxes)[:limit]
-
-    async def notes_about(self, tenant: str, run_id: str) -> list[Note]:
-        """The notes about a run, in any box, oldest first."""
-        meant = (tenant, run_id)
-        return self._sorted(each for each in self._notes.values() if (each.key.tenant, each.run_id) == meant)
-
-    async def unpost(self, note: Note) -> bool:
-        """Remove a note; see `Store.unpost`."""
-        kept = self._notes.get(note.id)
-        if kept is None or (kept.box, kept.body) != (note.box, note.body):
-            return False
-        del self._notes[note.id]
-        return True
-
-    async def sweep_notes(self, *, before: int) -> int:
-        """Remove the notes whose `until` is before this; returns their number."""
-        stale = [each.id for each in self._notes.values() if each.until is not None and each.until < before]
-        for id in stale:
-            del self._notes[id]
-        return len(stale)
-
-    async def listen(self, *boxes: str) -> Watcher:
-        """A watch that wakes at every post to one of these boxes."""
-        return self._wakeups.watch(*map(box_topic, boxes))
-
-    def _sorted(self, notes: Iterable[Note]) -> list[Note]:
-        return sorted(notes, key=lambda note: (note.at, note.id))
 
 
 class MemoryBlobs:
@@ -163,6 +116,7 @@ class MemoryStore(MemoryBlobs, MemoryNotes):
     def __init__(self) -> None:
         super().__init__()
         self._run_numbers = count(1)
+        self._tombstones: set[Key] = set()
 
     async def open(self) -> None:
         """Nothing to do."""
@@ -174,6 +128,8 @@ class MemoryStore(MemoryBlobs, MemoryNotes):
         """Take the thread's lease; see `Store.acquire`."""
         thread = self._threads.get(key)
         if thread is None:
+            if key in self._tombstones:
+                raise refusals.forgotten(key)
             thread = self._threads[key] = _Thread(key, epoch, now, now)
         if thread.owner not in (None, owner) and (thread.until or 0) >= now:
             raise refusals.held(key, thread.owner, thread.until, now)
@@ -278,6 +234,12 @@ class MemoryStore(MemoryBlobs, MemoryNotes):
         keys = sorted(key for key in self._threads if key.tenant == tenant and key.thread_id > after)
         return [self._threads[key].record() for key in keys[:limit]]
 
+    async def every(self, *, limit: int, after: Key) -> list[StoredThread]:
+        """Threads of all tenants; see `Store.every`."""
+        return [
+            self._threads[key].record() for key in sorted(key for key in self._threads if key > after)[:limit]
+        ]
+
     async def events(
         self, key: Key, *, after: int, upto: int | None = None, limit: int | None = None
     ) -> Page:
@@ -376,16 +338,22 @@ class MemoryStore(MemoryBlobs, MemoryNotes):
             weights[number][2] += len(raw.payload)
         return [RunSize(number, *weight) for number, weight in weights.items()]
 
-    async def delete(self, key: Key, *, now: int) -> bool:
+    async def delete(self, key: Key, *, now: int, tombstone: bool = False) -> bool:
         """Delete the thread; see `Store.delete`."""
-        thread = self._threads.get(key)
-        if thread is None:
-            return False
-        if thread.owner is not None and (thread.until or 0) >= now:
+        thread, buried = self._threads.get(key), key in self._tombstones
+        if thread is not None and thread.owner is not None and (thread.until or 0) >= now:
             raise refusals.busy(key, thread.owner)
-        del self._threads[key]
+        self._threads.pop(key, None)
+        self._drop_notes(key)
+        self._tombstones.discard(key)
+        if tombstone:
+            self._tombstones.add(key)
         self._wakeups.wake(thread_topic(key))
-        return True
+        return thread is not None or (buried and not tombstone)
+
+    async def forgotten(self, key: Key) -> bool:
+        """Whether a tombstone stands for the thread."""
+        return key in self._tombstones
 
     async def watch(self, key: Key) -> Watcher:
         """A watch that wakes at every append to the thread."""

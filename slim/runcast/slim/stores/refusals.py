@@ -5,7 +5,7 @@ Knows the sentences and their classes; does not know how a store detects a mista
 
 from __future__ import annotations
 
-from runcast.slim.errors import Conflict, LineageError, StoreError
+from runcast.slim.errors import Conflict, Forgotten, LineageError, StoreError
 from runcast.slim.stores.records import Key
 
 
@@ -41,6 +41,13 @@ def misplaced(key: Key, first_seq: int, last_seq: int) -> Conflict:
 def gone(key: Key) -> Conflict:
     """The thread was deleted under its writer."""
     return Conflict(f"thread {key.thread_id!r} was deleted: acquire it again to begin a new one")
+
+
+def forgotten(key: Key) -> Forgotten:
+    """The thread was forgotten, and its id stays taken."""
+    return Forgotten(
+        f"thread {key.thread_id!r} was forgotten: use another id, or delete its tombstone (`runcast rm --reuse`)"
+    )
 
 
 def used(key: Key, run_id: str) -> Conflict:

@@ -5,7 +5,7 @@ Knows a thread as readers see it; does not know the races of writers.
 
 from __future__ import annotations
 
-from runcast.slim.errors import Conflict
+from runcast.slim.errors import Conflict, Forgotten
 from runcast.slim.stores.base import Store
 from runcast.slim.stores.contract.tools import (
     NOW,
@@ -17,6 +17,7 @@ from runcast.slim.stores.contract.tools import (
     same,
     seqs,
     take,
+    wakes,
     write_run,
 )
 from runcast.slim.stores.records import (
@@ -25,6 +26,7 @@ from runcast.slim.stores.records import (
     Key,
     NewEvent,
     NewRun,
+    Note,
     Page,
     RunEnd,
 )
@@ -38,6 +40,9 @@ PAYLOADS = [
     b'{"twice":1,"twice":2,"huge":1e400,"zero":-0,"big":9007199254740993}',
     b"x" * 1_000_000,
 ]
+
+
+FIRST = Key("", "")  # before every thread
 
 
 async def payloads_are_returned_unchanged(store: Store) -> None:
@@ -222,6 +227,50 @@ async def a_thread_can_be_forgotten(store: Store) -> None:
     await write_run(store, again, "a", events=8)
     same(await store.raws(THREAD, after=0), [], "and has no raw part of the old one")
     same(await store.blob_index(THREAD, "snapshot"), [], "and no blob")
+
+
+async def a_tombstone_keeps_an_id_and_nothing_else(store: Store) -> None:
+    """The thread goes with its notes; its id is refused until the tombstone is deleted."""
+    lease, other = await take(store), Key(THREAD.tenant, "other")
+    run = await write_run(store, lease, "a")
+    await store.put_blob(THREAD, blob("snapshot", run, 3))
+    notes = [Note(f"n{n}", "box", key, "a", b"", NOW) for n, key in enumerate((THREAD, other, Key("b", "t")))]
+    for note in notes:
+        await store.post(note)
+    later = NOW + TTL + 1
+    await refuses(
+        Conflict, store.delete(THREAD, now=NOW, tombstone=True), "a thread that is being written stays"
+    )
+    same(await store.forgotten(THREAD), False, "without a tombstone")
+    watch = await store.watch(THREAD)
+    same(await store.delete(THREAD, now=later, tombstone=True), True, "then it goes")
+    await wakes(watch, "its watchers wake")
+    watch.close()
+    same(await store.delete(THREAD, now=later, tombstone=True), False, "once")
+    same(await store.forgotten(THREAD), True, "its tombstone stays")
+    same(await store.thread(THREAD), None, "it is no thread")
+    same(await store.threads(THREAD.tenant, limit=9), [], "in no list")
+    same(await store.every(limit=9, after=FIRST), [], "of anyone")
+    same(await store.events(THREAD, after=0), Page(None, 0, []), "it has no events")
+    same(await store.blob_index(THREAD, "snapshot"), [], "no blobs")
+    same(await store.notes("box"), notes[1:], "no notes, and those of others stay")
+    await refuses(Conflict, store.put_blob(THREAD, blob("snapshot", run, 3)), "it takes no blob")
+    await refuses(Conflict, store.append(batch(lease, 4, run=run)), "its writer is refused")
+    await refuses(Forgotten, take(store, now=later), "and so is the next one")
+    same(await store.delete(other, now=NOW, tombstone=True), False, "what never was")
+    await refuses(Forgotten, take(store, other), "can be refused from the start")
+    same(await store.delete(THREAD, now=later), True, "a tombstone can be deleted")
+    same((await take(store, epoch="e2")).epoch, "e2", "and the id used again")
+
+
+async def the_threads_of_all_tenants_can_be_walked(store: Store) -> None:
+    """By tenant and id, a page at a time."""
+    keys = [Key(*each) for each in (("", "b"), ("a", "a"), ("a", "b"), ("b", "a"))]
+    for key in reversed(keys):
+        await take(store, key)
+    first = await store.every(limit=3, after=FIRST)
+    same([each.key for each in first], keys[:3], "a page")
+    same([each.key for each in await store.every(limit=3, after=first[-1].key)], keys[3:], "and the next")
 
 
 async def tenants_never_meet(store: Store) -> None:

@@ -52,6 +52,8 @@ class SqlStore(SqlBlobs, SqlNotes):
             rows = yield Query(say.ACQUIRE, (*key, epoch, owner, until, now, now, owner, now))
             if not rows:
                 held = yield Query(say.HOLDER, key)
+                if not held[0][-1]:
+                    raise refusals.forgotten(key)
                 raise refusals.held(key, held[0][0], held[0][1], now)
             thread, found, token, last_seq = rows[0]
             cut = tuple(row[0] for row in (yield Query(say.TRUNCATE, (thread,))))
@@ -112,7 +114,9 @@ class SqlStore(SqlBlobs, SqlNotes):
         found = yield Query(say.HOLDER, batch.key)
         if not found:
             raise refusals.gone(batch.key)
-        owner, _, token, last_seq, last_batch, last_run = found[0]
+        owner, _, token, last_seq, last_batch, last_run, epoch = found[0]
+        if not epoch:
+            raise refusals.gone(batch.key)
         if batch.writes and last_batch == batch.batch_id:
             return int(last_run)
         if (owner, token) != (batch.owner, batch.token):
@@ -142,6 +146,11 @@ class SqlStore(SqlBlobs, SqlNotes):
         """Threads of a tenant ordered by thread id, from behind `after`."""
         sql = f"{say.THREADS} AND thread_id > ? ORDER BY thread_id LIMIT ?"
         return [_thread(row) for row in await self._db.rows(sql, (tenant, after, limit))]
+
+    async def every(self, *, limit: int, after: Key) -> list[StoredThread]:
+        """Threads of all tenants; see `Store.every`."""
+        sql = f"{say.EVERY} AND (tenant, thread_id) > (?, ?) ORDER BY tenant, thread_id LIMIT ?"
+        return [_thread(row) for row in await self._db.rows(sql, (*after, limit))]
 
     async def events(
         self, key: Key, *, after: int, upto: int | None = None, limit: int | None = None
@@ -215,23 +224,33 @@ class SqlStore(SqlBlobs, SqlNotes):
         """The bytes of each run, oldest first."""
         return [RunSize(*row) for row in await self._db.rows(say.SIZES, (*key, *key, *key))]
 
-    async def delete(self, key: Key, *, now: int) -> bool:
+    async def delete(self, key: Key, *, now: int, tombstone: bool = False) -> bool:
         """Delete the thread; see `Store.delete`."""
 
         def script() -> Script[bool]:
-            free = yield Query(say.FREE_THREAD, (*key, now))
+            claim = (say.BURY, (*key, now, now, now)) if tombstone else (say.FREE_THREAD, (*key, now))
+            free = yield Query(*claim)
             if not free:
                 held = yield Query(say.HOLDER, key)
                 if held:
                     raise refusals.busy(key, held[0][0])
                 return False
+            thread, epoch = free[0]
             for table in ("events", "raws", "blobs", "runs"):
-                yield Query(f"DELETE FROM runcast_{table} WHERE thread = ?", free[0])
-            yield Query("DELETE FROM runcast_threads WHERE id = ?", free[0])
+                yield Query(f"DELETE FROM runcast_{table} WHERE thread = ?", (thread,))
+            yield Query(say.DROP_NOTES, key)
+            if tombstone:
+                yield Query(say.TOMBSTONE, (now, thread))
+            else:
+                yield Query("DELETE FROM runcast_threads WHERE id = ?", (thread,))
             yield Wake([thread_topic(key)])
-            return True
+            return bool(epoch) or not tombstone
 
         return await self._db.run(script())
+
+    async def forgotten(self, key: Key) -> bool:
+        """Whether a tombstone stands for the thread."""
+        return bool(await self._db.rows(say.FORGOTTEN, key))
 
     async def watch(self, key: Key) -> Watch:
         """A watch that wakes at every append to the thread."""

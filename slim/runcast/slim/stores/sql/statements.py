@@ -20,11 +20,12 @@ INSERT INTO runcast_threads (tenant, thread_id, epoch, owner, token, until, crea
 VALUES (?, ?, ?, ?, 1, ?, ?, ?)
 ON CONFLICT (tenant, thread_id) DO UPDATE
 SET owner = excluded.owner, until = excluded.until, token = runcast_threads.token + 1
-WHERE runcast_threads.owner IS NULL OR runcast_threads.owner = ? OR runcast_threads.until < ?
+WHERE runcast_threads.epoch <> ''
+  AND (runcast_threads.owner IS NULL OR runcast_threads.owner = ? OR runcast_threads.until < ?)
 RETURNING id, epoch, token, last_seq
 """
 HOLDER = """
-SELECT owner, until, token, last_seq, batch, batch_run FROM runcast_threads WHERE tenant = ? AND thread_id = ?
+SELECT owner, until, token, last_seq, batch, batch_run, epoch FROM runcast_threads WHERE tenant = ? AND thread_id = ?
 """
 TRUNCATE = """
 UPDATE runcast_runs
@@ -80,16 +81,18 @@ EVENT_COLUMNS = {
     "payload": "BYTEA",
 }
 
-# Reading.
-THREADS = """
-SELECT tenant, thread_id, epoch, last_seq, owner, until, created_at, updated_at FROM runcast_threads WHERE tenant = ?
+# Reading. A row without an epoch is the tombstone of a forgotten thread.
+EVERY = """
+SELECT tenant, thread_id, epoch, last_seq, owner, until, created_at, updated_at FROM runcast_threads WHERE epoch <> ''
 """
+THREADS = f"{EVERY} AND tenant = ?"
+FORGOTTEN = "SELECT id FROM runcast_threads WHERE tenant = ? AND thread_id = ? AND epoch = ''"
 EVENTS = """
 SELECT t.epoch, t.last_seq, e.seq, r.run_id, e.at, e.type, e.payload
 FROM runcast_threads t
 LEFT JOIN runcast_events e ON e.thread = t.id AND e.seq > ? AND e.seq <= ?
 LEFT JOIN runcast_runs r ON r.id = e.run
-WHERE t.tenant = ? AND t.thread_id = ?
+WHERE t.tenant = ? AND t.thread_id = ? AND t.epoch <> ''
 ORDER BY e.seq
 """
 NEXT_EVENT = f"SELECT MIN(seq) FROM runcast_events WHERE thread = {_THREAD} AND seq > ?"
@@ -160,7 +163,8 @@ ORDER BY r.first_seq
 # Derived data.
 PUT_BLOB = """
 INSERT INTO runcast_blobs (thread, kind, seq, run, at, codec, events, sha256, size, body)
-SELECT t.id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM runcast_threads t WHERE t.tenant = ? AND t.thread_id = ?
+SELECT t.id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM runcast_threads t
+WHERE t.tenant = ? AND t.thread_id = ? AND t.epoch <> ''
 ON CONFLICT (thread, kind, seq, run) DO UPDATE
 SET at = excluded.at, codec = excluded.codec, events = excluded.events, sha256 = excluded.sha256,
     size = excluded.size, body = excluded.body
@@ -193,5 +197,15 @@ STRETCH = "WHERE thread = ? AND seq >= ? AND seq <= ?"
 FREE_THREAD = """
 UPDATE runcast_threads SET token = token + 1, owner = NULL
 WHERE tenant = ? AND thread_id = ? AND (owner IS NULL OR until < ?)
-RETURNING id
+RETURNING id, epoch
 """
+# Serialised with `ACQUIRE` by the row, which it makes where there is none.
+BURY = """
+INSERT INTO runcast_threads (tenant, thread_id, epoch, token, created_at, updated_at) VALUES (?, ?, '', 1, ?, ?)
+ON CONFLICT (tenant, thread_id) DO UPDATE
+SET token = runcast_threads.token + 1, owner = NULL, until = NULL, batch = NULL, batch_run = NULL
+WHERE runcast_threads.owner IS NULL OR runcast_threads.until < ?
+RETURNING id, epoch
+"""
+TOMBSTONE = "UPDATE runcast_threads SET epoch = '', last_seq = 0, updated_at = ? WHERE id = ?"
+DROP_NOTES = "DELETE FROM runcast_notes WHERE tenant = ? AND thread_id = ? AND thread_id <> ''"
