@@ -7,7 +7,18 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
+from ag_ui.core import (
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    ReasoningMessageStartEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+)
 
+from runcast.app.demo.watch import in_order
 from runcast.broadcast import Budget, Envelope, EnvelopeMapper, LogHistory, Position, Reader, Take
 from runcast.slim import MemoryStore, RunLog
 from tests.broadcast.test_reader import log as random_thread
@@ -43,6 +54,46 @@ async def test_page_by_page_it_is_what_was_sent_the_first_time(log: RunLog, seed
         assert [(each.seq, each.type, each.payload) for each in read] == [
             (each.seq, each.type, each.payload) for each in live
         ]
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_with_its_texts_joined_it_reads_the_same(log: RunLog, seed: int) -> None:
+    live, epoch = await filled(log, seed)
+    history = LogHistory(log)
+    for most in (1, 3, 1_000):
+        reader, read, more = Reader(last=0, epoch=epoch), [], True
+        while more:
+            stretch = await history.read("t1", Position(epoch, reader.last or 0), most=most, joined=True)
+            assert all(reader.take(each, fetched=True) is Take.APPLY for each in stretch.envelopes)
+            assert all(len(each.encode()) <= 8_000 for each in stretch.envelopes)
+            read += stretch.envelopes
+            more = stretch.more
+        assert in_order(read) == in_order(live)
+        assert reader.last == live[-1].seq
+
+
+async def test_a_long_text_is_few_envelopes_and_a_long_silence_is_skipped(log: RunLog) -> None:
+    events = [
+        RunStartedEvent(thread_id="t1", run_id="r1"),
+        ReasoningMessageStartEvent(message_id="m0"),
+        *[ReasoningMessageContentEvent(message_id="m0", delta="hm ") for _ in range(12_000)],
+        ReasoningMessageEndEvent(message_id="m0"),
+        TextMessageStartEvent(message_id="m1", role="assistant"),
+        *[TextMessageContentEvent(message_id="m1", delta=f"word{n} ") for n in range(12_000)],
+        TextMessageEndEvent(message_id="m1"),
+        RunFinishedEvent(thread_id="t1", run_id="r1"),
+    ]
+    await log.append_many("t1", events)
+    history = LogHistory(log)
+    after, read, answers, more = 0, [], 0, True
+    while more:
+        stretch = await history.read("t1", Position("", after), most=1_000, joined=True)
+        read += stretch.envelopes
+        after, more, answers = read[-1].seq, stretch.more, answers + 1
+    assert len(read) < 40
+    assert answers < 10
+    text = "".join(each.payload["chunk"] for each in read if each.type == "agent.stream.chunk")
+    assert text == "".join(f"word{n} " for n in range(12_000))
 
 
 @pytest.mark.parametrize("seed", range(4))

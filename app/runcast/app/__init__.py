@@ -20,6 +20,7 @@ from runcast.app.host.agent_adapters import as_adapter
 from runcast.app.host.cast import Cast
 from runcast.app.host.event_function import EventFunction
 from runcast.app.http.asgi_app import App
+from runcast.app.http.page import PageOptions
 from runcast.app.runs.handle import RunHandle, RunResult
 from runcast.app.runs.run import Cadence, Run
 from runcast.app.tenants.access_policy import AccessPolicy
@@ -41,6 +42,7 @@ __all__ = [
     "NotFound",
     "Over",
     "Overtaken",
+    "PageOptions",
     "Run",
     "RunHandle",
     "RunResult",

@@ -15,6 +15,7 @@ from runcast.broadcast.config import Choice, chosen
 from runcast.broadcast.envelopes.budget import Budget
 from runcast.broadcast.envelopes.envelope import Envelope
 from runcast.broadcast.envelopes.mapper import EnvelopeMapper
+from runcast.broadcast.envelopes.rollup import Stretches
 from runcast.broadcast.hub.memory.ring import Replay
 from runcast.broadcast.hub.signatures import Position
 from runcast.slim.archive.info import RunInfo, ThreadInfo
@@ -22,6 +23,7 @@ from runcast.slim.entry import Entry
 from runcast.slim.errors import UnknownThread
 
 _READ = 1_000  # entries read at once
+_LONGEST = 10_000  # entries that are read for one answer whose texts are joined
 _PLACES = 256  # mappers kept for readers that continue from there
 
 
@@ -69,9 +71,18 @@ class LogHistory:
         return Replay(True, stretch.epoch, stretch.head, stretch.envelopes)
 
     async def read(
-        self, session_id: str, position: Position, *, most: int, until: int | None = None
+        self,
+        session_id: str,
+        position: Position,
+        *,
+        most: int,
+        until: int | None = None,
+        joined: bool = False,
     ) -> Stretch:
-        """At most about `most` envelopes after a position, the first one chained to it; whole entries only."""
+        """At most about `most` envelopes after a position, the first one chained to it; whole entries only.
+
+        `joined` makes one envelope of neighbouring pieces of a text, as a reader receives that is behind.
+        """
         thread = await self._log.thread(session_id)
         if thread is None:
             return Stretch(position.offset == 0 and not position.epoch, "", 0)
@@ -80,13 +91,13 @@ class LogHistory:
             return Stretch(False, epoch, head)
         end = head if until is None else min(until, head)
         try:
-            found, seq = await self._map(session_id, epoch, position.offset, end, most)
+            found, seq = await self._map(session_id, epoch, position.offset, end, most, joined)
         except UnknownThread:  # the events of that run are pruned
             return Stretch(False, epoch, head)
         return Stretch(True, epoch, head, _chained(found, position.offset), seq < end)
 
     async def _map(
-        self, session_id: str, epoch: str, after: int, end: int, most: int
+        self, session_id: str, epoch: str, after: int, end: int, most: int, joined: bool
     ) -> tuple[list[Envelope], int]:
         """Envelopes of the entries in `after < seq <= end`, until there are `most`; and the last seq that was read."""
         seq, mapper = self._places.pop((session_id, epoch), (after + 1, None))
@@ -95,8 +106,8 @@ class LogHistory:
                 await self._start(session_id, after),
                 EnvelopeMapper(chosen(self._config, session_id), budget=self._budget),
             )
-        found: list[Envelope] = []
-        while seq < end and len(found) < most:
+        found = Stretches(mapper.config.max_envelope_bytes if joined else 0)
+        while seq < end and len(found) < most and not (joined and found and seq - after >= _LONGEST):
             entries = await self._log.entries(session_id, seq, _READ)
             if not entries:
                 break
@@ -106,11 +117,12 @@ class LogHistory:
                 envelopes = mapper.feed(entry)
                 seq = entry.seq
                 if seq > after:
-                    found += envelopes
+                    for envelope in envelopes:
+                        found.add(envelope)
         self._places[session_id, epoch] = (seq, mapper)
         while len(self._places) > _PLACES:
             self._places.popitem(last=False)
-        return found, seq
+        return found.envelopes(), seq
 
     async def _start(self, session_id: str, after: int) -> int:
         """The seq before the run of the first requested entry: a mapper needs a run from its first event.

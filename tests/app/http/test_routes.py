@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from websockets.asyncio.client import connect
 
-from runcast.app import App, Cast
+from runcast.app import App, Cast, PageOptions
 from runcast.app.fastapi import add_agent
 from runcast.slim import decode_input
 from tests.app.agents import LONG, Gated, asker, parrot, tooled
@@ -230,6 +230,38 @@ async def test_threads_are_listed_and_read_on(host: Served) -> None:
     first = (await host.http.get("/threads", params={"limit": 2})).json()
     rest = (await host.http.get("/threads", params={"after": first["next"]})).json()
     assert [each["thread_id"] for each in first["threads"] + rest["threads"]] == ["t0", "t1", "t2"]
+
+
+async def test_a_thread_is_renamed_for_everybody_and_listed_with_its_status(host: Served) -> None:
+    await post_run(host.http)
+    await host.cast.say("t1", "ask me", agent="asker")
+    await over(host.cast)
+    row = (await host.http.get("/threads")).json()["threads"][0]
+    assert (row["title"], row["status"]) == (None, "interrupted")
+    for title in ("Trip to\n Vienna", None):
+        answer = await host.http.post("/threads/t1/title", json={"title": title})
+        wanted = title and "Trip to Vienna"
+        assert (answer.status_code, answer.json()) == (200, {"title": wanted})
+        assert (await host.http.get("/threads")).json()["threads"][0]["title"] == wanted
+    for wrong in ("", " ", "x" * 201, 5):
+        assert (await host.http.post("/threads/t1/title", json={"title": wrong})).status_code == 400
+    assert (await host.http.post("/threads/ghost/title", json={"title": "x"})).status_code == 404
+
+
+async def test_the_page_is_told_its_prices(host: Served) -> None:
+    assert (await host.http.get("/page.json")).json() == {"prices": {}, "currency": "$", "demo": False}
+    prices = {"gpt-5": {"input": 1.25, "output": 10.0}}
+    async with serving(page=PageOptions(prices, "€")) as other:
+        assert (await other.http.get("/page.json")).json() == {
+            "prices": prices, "currency": "€", "demo": False,
+        }  # fmt: skip
+    for wrong in (
+        {"input": 1.0},
+        {"input": -1.0, "output": 1.0},
+        {"input": 1.0, "output": 1.0, "cached_": 1.0},
+    ):
+        with pytest.raises(ValueError, match="the price of 'm' needs"):
+            PageOptions({"m": wrong})
 
 
 async def test_an_id_may_hold_a_slash(host: Served) -> None:

@@ -30,6 +30,7 @@ from runcast.app.cli.settings import Settings
 from runcast.app.cli.targets import enter, find, load
 from runcast.app.errors import BadRequest
 from runcast.app.host.cast import Cast
+from runcast.app.http.page import PageOptions
 from runcast.app.telemetry import RunIds
 from runcast.broadcast import BroadcastConfig
 
@@ -187,7 +188,7 @@ async def run(settings: Settings, served: Served) -> None:
         cast = build(settings, await _entered(served, stack))
         app = cast.asgi(
             cors=settings.cors,
-            page=settings.page,
+            page=settings.page and PageOptions(settings.prices, settings.currency),
             max_body=settings.max_body,
             keepalive=settings.keepalive,
             **access,

@@ -33,6 +33,8 @@ class Settings(BaseSettings):
     cors: Annotated[tuple[str, ...], NoDecode] = ()  # origins of other pages, separated by commas
     redact: bool = True
     page: bool = True
+    prices: dict[str, dict[str, float]] = {}  # JSON: by model, what a million tokens cost
+    currency: str = "$"
     browser: bool = True  # open the page, if there are a terminal and a screen
     max_runs: int = Field(default=100, ge=1)
     max_body: int = Field(default=8_388_608, ge=1)

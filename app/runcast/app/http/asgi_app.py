@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runcast.app.host.cast import Cast
+from runcast.app.http.page import PageOptions
 from runcast.app.tenants.access_policy import Authorize, Identify, TenantOf
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class App:
         identify: Identify | None = None,
         tenant: TenantOf | None = None,
         cors: Sequence[str] = (),  # origins of other pages that may ask; "*" for all, without credentials
-        page: bool = True,
+        page: bool | PageOptions = True,
         max_body: int = 8_388_608,
         keepalive: float = 15.0,  # seconds of silence after which a stream carries a comment
     ) -> None:

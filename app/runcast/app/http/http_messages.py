@@ -14,6 +14,7 @@ import orjson
 
 from runcast.app.errors import BadRequest, NotAllowed, TooLarge, TooSlow, WrongMedia
 from runcast.app.host.cast import Cast
+from runcast.app.http.page import PageOptions
 from runcast.broadcast.json_bytes import dumps
 from runcast.slim.values.identifiers import identifier as checked_identifier
 
@@ -37,7 +38,7 @@ class HttpOptions:
     """How the host answers over HTTP."""
 
     cors: tuple[str, ...] = ()
-    page: bool = True
+    page: bool | PageOptions = True
     max_body: int = 8_388_608
     keepalive: float = 15.0
 

@@ -15,6 +15,7 @@ from runcast.slim.stores.records import Edge, RunStatus
 from runcast.slim.values.identifiers import LONGEST_ID
 
 LONGEST_MESSAGE = 200_000  # characters of a message from the page's form
+LONGEST_TITLE = 200  # characters
 
 Identifier = Annotated[
     str,
@@ -66,13 +67,15 @@ class AgentList(TypedDict):
 
 
 class ThreadRow(TypedDict):
-    """A thread: its length, and whether a run is active in it."""
+    """A thread: its length, its title if it was given one, its newest run's status, whether a run is active in it."""
 
     thread_id: str
     last_seq: Seq
     created_at: Millis
     updated_at: Millis
     active: bool
+    title: str | None
+    status: RunStatus | None
 
 
 class ThreadList(TypedDict):
@@ -222,6 +225,28 @@ class RunInput(RunAgentInput):
     thread_id: Identifier
     run_id: Identifier
     parent_run_id: Identifier | None = None
+
+
+class Titled(TypedDict):
+    """A thread's title; null where it has none."""
+
+    title: str | None
+
+
+class Rename(TypedDict):
+    """A title for a thread; null takes it away."""
+
+    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
+
+    title: Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE)] | None
+
+
+class PageSettings(TypedDict):
+    """What the page is configured with: prices of a million tokens by model, and whether a demo has its controls there."""
+
+    prices: dict[str, dict[str, float]]
+    currency: str
+    demo: bool
 
 
 class TokenFor(TypedDict):

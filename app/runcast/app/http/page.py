@@ -5,7 +5,8 @@ Knows names, content types and the headers each is sent with; does not know rout
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -21,7 +22,26 @@ KINDS = {
     "js": "text/javascript; charset=utf-8",
     "ts": "text/plain; charset=utf-8",
 }
+PRICED = {"input", "output", "cached"}
 HASHED = "assets/"  # files whose names change with their content
+
+
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """What the page is configured with: `cast.asgi(page=PageOptions(prices={"gpt-5": {"input": 1.25, "output": 10}}))`."""
+
+    prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    """By model, the price of a million tokens: `input`, `output`, and `cached` input where that costs less."""
+    currency: str = "$"
+    demo: bool = False
+    """Whether the host is `runcast demo`, whose worker the page can kill."""
+
+    def __post_init__(self) -> None:
+        for model, price in self.prices.items():
+            if not {"input", "output"} <= price.keys() <= PRICED or min(price.values()) < 0:
+                raise ValueError(
+                    f"the price of {model!r} needs `input` and `output`, may have `cached`, each 0 or more"
+                )
 
 
 @dataclass(frozen=True, slots=True)

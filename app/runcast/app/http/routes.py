@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from ag_ui.core import RunAgentInput
@@ -18,11 +19,13 @@ from runcast.app.http.body_budget import MOST_MESSAGES, MOST_VALUES, over_budget
 from runcast.app.http.http_messages import Answer, ApiRequest, EventStream, identifier
 from runcast.app.http.json_shapes import (
     LONGEST_MESSAGE,
+    LONGEST_TITLE,
     AgentList,
     AgentRow,
     Branch,
     EnvelopePage,
     Health,
+    Rename,
     Resume,
     RunList,
     RunRow,
@@ -32,10 +35,12 @@ from runcast.app.http.json_shapes import (
     Stopped,
     ThreadList,
     ThreadRow,
+    Titled,
     Token,
     TokenFor,
     ToolResult,
 )
+from runcast.app.http.page import PageOptions
 from runcast.app.http.prometheus import numbers
 from runcast.app.http.sse import live, of_run, position
 from runcast.app.nodes.requests import threads_of
@@ -46,6 +51,7 @@ from runcast.broadcast import Position
 from runcast.broadcast.json_bytes import dumps
 from runcast.slim import RunInfo, ThreadInfo, UnknownThread, decode_input, encode
 from runcast.slim.archive.beside import HEAVY, beside
+from runcast.slim.values.truncation import clean
 
 logger = logging.getLogger("runcast.app")
 MOST = 1_000  # envelopes, events or threads in one answer
@@ -97,7 +103,7 @@ async def envelopes(request: ApiRequest, thread_id: str) -> Answer:
     """Envelopes behind a position: what a reader fetches that misses some."""
     await request.allow_thread(thread_id)
     most = request.number("limit", 500, most=MOST) or 1
-    found = await request.cast.history.read(thread_id, _position(request), most=most)
+    found = await request.cast.history.read(thread_id, _position(request), most=most, joined=True)
     rows: Any = [each.to_dict() for each in found.envelopes]
     return Answer(
         EnvelopePage(
@@ -176,6 +182,20 @@ async def resume(request: ApiRequest, thread_id: str) -> Answer:
     return _started(await request.cast.resume(thread_id, answers))  # pyright: ignore[reportUnknownArgumentType]  # checked there
 
 
+async def rename(request: ApiRequest, thread_id: str) -> Answer:
+    """Give the thread a title that everybody sees who may see the thread; null takes it away."""
+    await request.allow_thread(thread_id)
+    title = _only(await request.json(), Rename).get("title")
+    if title is not None and not (isinstance(title, str) and 0 < len(title.strip()) <= LONGEST_TITLE):
+        raise BadRequest(f"title must be 1 to {LONGEST_TITLE} characters, or null")
+    title = None if title is None else clean(" ".join(title.split()))
+    try:
+        await request.cast.log.archive.rename(thread_id, title)
+    except UnknownThread as error:
+        raise NotFound(str(error)) from error
+    return Answer(Titled(title=title))
+
+
 async def stop(request: ApiRequest, run_id: str) -> Answer:
     """Stop a run on whichever node: at its framework's next step, or at once when `hard`."""
     hard = _only(await request.json(), Stop).get("hard", False)
@@ -235,6 +255,12 @@ async def metrics(request: ApiRequest) -> Answer:
     return Answer(numbers(request.cast.stats()).encode(), kind="text/plain; version=0.0.4; charset=utf-8")
 
 
+async def page_options(request: ApiRequest) -> Answer:
+    """What the page is configured with."""
+    options = request.options.page
+    return Answer(asdict(options if isinstance(options, PageOptions) else PageOptions()))
+
+
 # --------------------------------------------------------------------- parts
 
 
@@ -263,6 +289,8 @@ def _thread_row(thread: ThreadInfo) -> ThreadRow:
         "created_at": thread.created_at,
         "updated_at": thread.updated_at,
         "active": thread.owner is not None,
+        "title": thread.title,
+        "status": thread.status,
     }
 
 

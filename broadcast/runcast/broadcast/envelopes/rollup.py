@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from runcast.broadcast.envelopes.envelope import CHUNKS, Envelope
+from runcast.broadcast.json_bytes import dumps
 
 
 class Coalescer:
@@ -76,6 +77,34 @@ class Coalescer:
         if not self._held:
             self._opened = opened
         self._held.append(envelope)
+
+
+class Stretches:
+    """Envelopes in order, where the pieces of one text are one envelope of at most so many bytes; 0 joins none."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._held: list[list[Envelope]] = []
+        self._room = 0  # bytes that the newest one may still take, once a second piece has come
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, envelope: Envelope) -> None:
+        """Take the next envelope."""
+        if self._most and self._held and joins(self._held[-1][-1], envelope):
+            newest = self._held[-1]
+            if len(newest) == 1:
+                self._room = self._most - len(newest[0].encode())
+            self._room -= len(dumps(envelope.payload["chunk"]))
+            if self._room >= 0:
+                newest.append(envelope)
+                return
+        self._held.append([envelope])
+
+    def envelopes(self) -> list[Envelope]:
+        """Those that were taken, joined."""
+        return [join(each) for each in self._held]
 
 
 def _is_piece(envelope: Envelope) -> bool:

@@ -25,6 +25,8 @@ class ThreadInfo:
     updated_at: int
     owner: str | None  # the holder of a valid lease
     lease_until: int | None
+    title: str | None = None  # that people gave it
+    status: RunStatus | None = None  # of its newest run; None before the first one
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,8 @@ def thread_info(thread: StoredThread, now: int) -> ThreadInfo:
         thread.updated_at,
         thread.owner if leased else None,
         thread.until if leased else None,
+        thread.title,
+        "truncated" if thread.status == "in_progress" and not leased else thread.status,
     )
 
 

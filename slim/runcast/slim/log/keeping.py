@@ -17,7 +17,7 @@ from runcast.slim.archive.pages import thread_info
 from runcast.slim.archive.pruning import Pruner, What
 from runcast.slim.archive.transfer import Importer, export_lines
 from runcast.slim.entry import Entry
-from runcast.slim.errors import StoreError
+from runcast.slim.errors import StoreError, UnknownThread
 from runcast.slim.log.engine import Core
 from runcast.slim.log.log_options import Scope
 from runcast.slim.stores.records import IMPORTER, Key
@@ -67,6 +67,11 @@ class Archive:
                 return await pruner.derived(age)
             case "threads":
                 return await pruner.threads(age)
+
+    async def rename(self, thread_id: str, title: str | None) -> None:
+        """Give the thread a title that people read, or take it away. Raises `UnknownThread`."""
+        if not await self._core.store.rename(self._scope.key(thread_id), title):
+            raise UnknownThread(f"there is no thread {thread_id!r} to rename")
 
     async def delete(self, thread_id: str) -> bool:
         """Delete the thread, or its tombstone; a new one of this id has another epoch. `Conflict` while it is written."""

@@ -65,6 +65,10 @@ class Threads(Protocol):
         """Threads of a tenant ordered by thread id, from behind `after`."""
         ...
 
+    async def rename(self, key: Key, title: str | None) -> bool:
+        """Give the thread a title, or take it away; False when there is no such thread. Needs no lease."""
+        ...
+
     async def runs(self, key: Key) -> list[StoredRun]:
         """All runs of the thread, oldest first."""
         ...

@@ -42,6 +42,7 @@ class _Thread:
     until: int | None = None
     last_batch: tuple[str, int] | None = None  # its id, and the run it wrote to
     last_seq: int = 0
+    title: str | None = None
     events: dict[int, tuple[int, NewEvent]] = field(
         default_factory=dict[int, tuple[int, NewEvent]]
     )  # by seq, with the run's number
@@ -54,9 +55,17 @@ class _Thread:
     )
 
     def record(self) -> StoredThread:
-        return StoredThread(
-            self.key, self.epoch, self.last_seq, self.owner, self.until, self.created_at, self.updated_at
+        newest = next(reversed(self.runs.values()), None)
+        place = (
+            self.key,
+            self.epoch,
+            self.last_seq,
+            self.owner,
+            self.until,
+            self.created_at,
+            self.updated_at,
         )
+        return StoredThread(*place, self.title, None if newest is None else newest.status)
 
     def ordered(self) -> list[StoredRun]:
         """The runs with their present ends: right before the next run, or at the last event."""
@@ -239,6 +248,13 @@ class MemoryStore(MemoryBlobs, MemoryNotes):
         return [
             self._threads[key].record() for key in sorted(key for key in self._threads if key > after)[:limit]
         ]
+
+    async def rename(self, key: Key, title: str | None) -> bool:
+        """Give the thread a title; see `Store.rename`."""
+        thread = self._threads.get(key)
+        if thread is not None:
+            thread.title = title
+        return thread is not None
 
     async def events(
         self, key: Key, *, after: int, upto: int | None = None, limit: int | None = None

@@ -103,6 +103,8 @@ class StoredThread:
     until: int | None
     created_at: int
     updated_at: int
+    title: str | None = None  # that people gave it
+    status: RunStatus | None = None  # of its newest run
 
 
 @dataclass(frozen=True, slots=True)

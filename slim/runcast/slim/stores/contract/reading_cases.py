@@ -248,6 +248,7 @@ async def a_tombstone_keeps_an_id_and_nothing_else(store: Store) -> None:
     watch.close()
     same(await store.delete(THREAD, now=later, tombstone=True), False, "once")
     same(await store.forgotten(THREAD), True, "its tombstone stays")
+    same(await store.rename(THREAD, "x"), False, "which has no title")
     same(await store.thread(THREAD), None, "it is no thread")
     same(await store.threads(THREAD.tenant, limit=9), [], "in no list")
     same(await store.every(limit=9, after=FIRST), [], "of anyone")
@@ -294,11 +295,34 @@ async def tenants_never_meet(store: Store) -> None:
     same((other.epoch, other.last_seq), ("e9", 0), "acquire")
     same(len((await store.events(mine, after=0)).events), 3, "nothing of mine was touched")
     same(len(await store.blobs(mine, "snapshot", [run])), 1, "nor its blobs")
+    same(await store.rename(mine, "Trains"), True, "rename")
+    same((await store.threads("b", limit=9))[0].title, None, "a title is of one tenant's thread")
     names = [Key("a", "t2"), Key("a", "t1")]
     for key in names:
         await take(store, key)
     same([t.key for t in await store.threads("a", limit=2)], [mine, names[1]], "threads are listed by id")
     same([t.key for t in await store.threads("a", limit=9, after="t1")], [names[0]], "after one")
+
+
+async def a_thread_has_a_title_and_the_status_of_its_newest_run(store: Store) -> None:
+    """The title is stored beside the events, whoever writes them, and goes with the thread."""
+    same(await store.rename(THREAD, "Trains"), False, "a thread that is not there")
+    lease = await take(store)
+    same([(t.title, t.status) for t in await store.threads("acme", limit=9)], [(None, None)], "none yet")
+    await write_run(store, lease, "a")
+    same(await store.rename(THREAD, "Trains"), True, "no lease is needed")
+    await store.append(batch(lease, 4, run=NewRun("b", "a", "continue")))
+    thread = await store.thread(THREAD)
+    same(thread and (thread.title, thread.status), ("Trains", "in_progress"), "of the newest run")
+    same(
+        [found.title for found, _ in await store.named("acme", "a")], ["Trains"], "wherever a thread is read"
+    )
+    same(await store.rename(THREAD, None), True, "a title can be taken away")
+    same([t.title for t in await store.threads("acme", limit=9)], [None], "and is gone")
+    await store.rename(THREAD, "Again")
+    await store.delete(THREAD, now=NOW + TTL + 1)
+    await take(store, epoch="e2")
+    same([t.title for t in await store.threads("acme", limit=9)], [None], "a new thread of this id has none")
 
 
 async def a_store_can_be_closed_and_opened_again(store: Store) -> None:

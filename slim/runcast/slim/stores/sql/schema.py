@@ -106,7 +106,9 @@ CREATE INDEX runcast_runs_by_name ON runcast_runs (run_id);
 CREATE INDEX runcast_runs_truncated ON runcast_runs (ended_at) WHERE status = 'truncated';
 """
 
-STEPS = (LOG, APART_AND_DERIVED, BETWEEN_PROCESSES)
+TITLES = "ALTER TABLE runcast_threads ADD COLUMN title TEXT"
+
+STEPS = (LOG, APART_AND_DERIVED, BETWEEN_PROCESSES, TITLES)
 VERSION = len(STEPS)
 
 META = "CREATE TABLE IF NOT EXISTS runcast_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"

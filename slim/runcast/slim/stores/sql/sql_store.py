@@ -139,18 +139,26 @@ class SqlStore(SqlBlobs, SqlNotes):
 
     async def thread(self, key: Key) -> StoredThread | None:
         """The thread, or None."""
-        rows = await self._db.rows(f"{say.THREADS} AND thread_id = ?", key)
+        rows = await self._db.rows(f"{say.THREADS} AND t.thread_id = ?", key)
         return _thread(rows[0]) if rows else None
 
     async def threads(self, tenant: str, *, limit: int, after: str = "") -> list[StoredThread]:
         """Threads of a tenant ordered by thread id, from behind `after`."""
-        sql = f"{say.THREADS} AND thread_id > ? ORDER BY thread_id LIMIT ?"
+        sql = f"{say.THREADS} AND t.thread_id > ? ORDER BY t.thread_id LIMIT ?"
         return [_thread(row) for row in await self._db.rows(sql, (tenant, after, limit))]
 
     async def every(self, *, limit: int, after: Key) -> list[StoredThread]:
         """Threads of all tenants; see `Store.every`."""
-        sql = f"{say.EVERY} AND (tenant, thread_id) > (?, ?) ORDER BY tenant, thread_id LIMIT ?"
+        sql = f"{say.EVERY} AND (t.tenant, t.thread_id) > (?, ?) ORDER BY t.tenant, t.thread_id LIMIT ?"
         return [_thread(row) for row in await self._db.rows(sql, (*after, limit))]
+
+    async def rename(self, key: Key, title: str | None) -> bool:
+        """Give the thread a title; see `Store.rename`."""
+
+        def script() -> Script[bool]:
+            return bool((yield Query(say.RENAME, (title, *key))))
+
+        return await self._db.run(script())
 
     async def events(
         self, key: Key, *, after: int, upto: int | None = None, limit: int | None = None
@@ -191,7 +199,7 @@ class SqlStore(SqlBlobs, SqlNotes):
     async def named(self, tenant: str, run_id: str) -> list[tuple[StoredThread, StoredRun]]:
         """Runs of this id in any thread of the tenant, oldest first."""
         rows = await self._db.rows(say.NAMED, (tenant, run_id))
-        return [(_thread(row[-8:]), _run(row[:-8])) for row in rows]
+        return [(_thread(row[-10:]), _run(row[:-10])) for row in rows]
 
     async def orphaned_runs(self, tenant: str | None, *, now: int) -> list[tuple[Key, StoredRun]]:
         """Runs in progress whose owner's lease has expired; see `Store.orphaned_runs`."""

@@ -82,10 +82,13 @@ EVENT_COLUMNS = {
 }
 
 # Reading. A row without an epoch is the tombstone of a forgotten thread.
-EVERY = """
-SELECT tenant, thread_id, epoch, last_seq, owner, until, created_at, updated_at FROM runcast_threads WHERE epoch <> ''
-"""
-THREADS = f"{EVERY} AND tenant = ?"
+_OF_THREAD = """t.tenant, t.thread_id, t.epoch, t.last_seq, t.owner, t.until, t.created_at, t.updated_at, t.title,
+  (SELECT n.status FROM runcast_runs n WHERE n.thread = t.id ORDER BY n.first_seq DESC LIMIT 1)"""
+EVERY = f"SELECT {_OF_THREAD} FROM runcast_threads t WHERE t.epoch <> ''"
+THREADS = f"{EVERY} AND t.tenant = ?"
+RENAME = (
+    "UPDATE runcast_threads SET title = ? WHERE tenant = ? AND thread_id = ? AND epoch <> '' RETURNING id"
+)
 FORGOTTEN = "SELECT id FROM runcast_threads WHERE tenant = ? AND thread_id = ? AND epoch = ''"
 EVENTS = """
 SELECT t.epoch, t.last_seq, e.seq, r.run_id, e.at, e.type, e.payload
@@ -140,7 +143,7 @@ NAMED = f"""
 {
     RUNS.replace(
         "FROM runcast_runs r",
-        ", t.tenant, t.thread_id, t.epoch, t.last_seq, t.owner, t.until, t.created_at, t.updated_at FROM runcast_runs r",
+        f", {_OF_THREAD} FROM runcast_runs r",
     )
 }
 WHERE t.tenant = ? AND r.run_id = ?
@@ -207,5 +210,5 @@ SET token = runcast_threads.token + 1, owner = NULL, until = NULL, batch = NULL,
 WHERE runcast_threads.owner IS NULL OR runcast_threads.until < ?
 RETURNING id, epoch
 """
-TOMBSTONE = "UPDATE runcast_threads SET epoch = '', last_seq = 0, updated_at = ? WHERE id = ?"
+TOMBSTONE = "UPDATE runcast_threads SET epoch = '', title = NULL, last_seq = 0, updated_at = ? WHERE id = ?"
 DROP_NOTES = "DELETE FROM runcast_notes WHERE tenant = ? AND thread_id = ? AND thread_id <> ''"
