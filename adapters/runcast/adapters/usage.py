@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ag_ui.core import TokenUsage
+from ag_ui.core import Event, TextMessageContentEvent, TokenUsage
+
+from runcast.slim.folding.run_metadata import run_metadata
 
 _FIELDS = (
     "input_tokens",
@@ -41,6 +43,16 @@ class UsageTally:
     def total(self) -> int:
         """All tokens so far, for a status line."""
         return sum(sums.get("total_tokens", 0) for sums in self._sums.values())
+
+
+def counted(events: list[Event], completion: int | None) -> list[Event]:
+    """Note the output tokens of a message so far on the last text of these events."""
+    if completion:
+        for at, event in reversed(list(enumerate(events))):
+            if isinstance(event, TextMessageContentEvent):
+                note = run_metadata(usage={"completion": completion})
+                return [*events[:at], event.model_copy(update={"metadata": note}), *events[at + 1 :]]
+    return events
 
 
 def _row(provider: str | None, model: str | None, sums: dict[str, int]) -> TokenUsage:

@@ -5,10 +5,14 @@ Does not know channels, targets or sockets.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from runcast.broadcast.errors import ConfigError
+from runcast.slim.environment import settings_in
+
+PREFIX = "RUNCAST_BROADCAST_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,21 @@ class BroadcastConfig:
             raise ConfigError(
                 f"max_envelope_bytes is {self.max_envelope_bytes}; an envelope's own keys need at least 512"
             )
+
+    @classmethod
+    def from_env(
+        cls, env: Mapping[str, str], *, preset: str = "standard", prefix: str = PREFIX
+    ) -> BroadcastConfig:
+        """A preset, with what variables such as `RUNCAST_BROADCAST_REASONING=yes` or `RUNCAST_BROADCAST_ROLLUP_MS=100`
+        change of it. Raises ConfigError."""
+        presets = {"minimal": cls.minimal, "standard": cls.standard, "debug": cls.debug, "agui": cls.agui}
+        if preset not in presets:
+            raise ConfigError(f"unknown preset {preset!r}; there are: {', '.join(presets)}")
+        try:
+            given: dict[str, Any] = settings_in(env, prefix, {it.name: str(it.type) for it in fields(cls)})
+        except ValueError as error:
+            raise ConfigError(str(error)) from error
+        return replace(presets[preset](), **given)
 
     @classmethod
     def minimal(cls) -> BroadcastConfig:

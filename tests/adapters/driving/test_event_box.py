@@ -82,9 +82,19 @@ def test_what_was_taken_is_joined_no_more():
     assert not box.put(text("m", "b"))
 
 
-def test_a_delta_that_carries_more_than_text_stays_by_itself():
+def test_metadata_of_merged_deltas_is_merged_as_a_client_merges_it():
     box = EventBox(1)
-    box.put(TextMessageContentEvent(message_id="m", delta="a", metadata={"k": 1}))
+    for key, delta in (("k", "a"), ("k", "b"), ("l", "c")):
+        assert box.put(TextMessageContentEvent(message_id="m", delta=delta, metadata={key: delta}))
+    assert box.put(text("m", "d"))
+    assert drained(box) == [
+        TextMessageContentEvent(message_id="m", delta="abcd", metadata={"k": "b", "l": "c"})
+    ]
+
+
+def test_a_delta_that_carries_a_native_part_stays_by_itself():
+    box = EventBox(1)
+    box.put(TextMessageContentEvent(message_id="m", delta="a", raw_event={"k": 1}))
     assert not box.put(text("m", "b"))
 
 

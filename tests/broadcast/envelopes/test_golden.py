@@ -64,7 +64,15 @@ def test_every_recording_is_a_chain_with_one_end_a_run(path: Path) -> None:
 # ------------------------------------------------------------------- stories
 
 # What one framework knows and the other does not: numbers of tokens, who decided, why a model stopped.
-UNEQUAL = {"usage", "duration_ms", "finish_reason", "message_count", "available_tools", "error_code"}
+UNEQUAL = {
+    "usage",
+    "tokens_delta",
+    "duration_ms",
+    "finish_reason",
+    "message_count",
+    "available_tools",
+    "error_code",
+}
 # What is named by the framework, or by the agent that plays the story.
 NAMED = {"tool_name", "step_name", "message_id", "tool_call_id", "subagent_run_id", "name", "args_summary"}
 SAID = {"error_message", "last_response", "chunk", "result_summary", "description", "id"}

@@ -37,6 +37,19 @@ def test_the_first_chunk_leaves_at_once_and_the_rest_together() -> None:
     assert (roll.due(), roll.merged) == (None, 1)
 
 
+def test_tokens_of_joined_chunks_add_up() -> None:
+    roll = Coalescer(40)
+    roll.feed(chunk(1, "a"), 0)
+    for seq, tokens in ((2, 3), (3, 0), (4, 4)):
+        more = {"tokens_delta": tokens} if tokens else {}
+        one = chunk(seq, "x")
+        assert roll.feed(replace(one, payload={**one.payload, **more}), 5) == []
+    (joined,) = roll.flush()
+    assert (joined.payload["chunk"], joined.payload["tokens_delta"]) == ("xxx", 7)
+    roll.feed(chunk(5, "b"), 6)
+    assert all("tokens_delta" not in each.payload for each in roll.flush())
+
+
 def test_anything_else_flushes_first() -> None:
     roll = Coalescer(40)
     roll.feed(chunk(1, "a"), 0)

@@ -40,6 +40,27 @@ def test_a_snapshot_that_says_something_else_replaces_what_was_streamed() -> Non
     assert envelopes[-1].payload["last_response"] == "[REDACTED]"
 
 
+def test_tokens_that_were_reported_with_a_chunk_are_counted_from_the_one_before() -> None:
+    def note(usage: object) -> dict[str, object]:
+        return {"runcast": {"usage": usage}}
+
+    (start, *_) = text("m", "x")
+    events = [
+        started(),
+        start,
+        TextMessageContentEvent(message_id="m", delta="a"),
+        TextMessageContentEvent(message_id="m", delta="b", metadata=note({"completion": 4})),
+        TextMessageContentEvent(message_id="m", delta="c", metadata=note({"completion": 4})),
+        TextMessageContentEvent(message_id="m", delta="d" * 9_000, metadata=note({"completion": 9})),
+        TextMessageContentEvent(message_id="m", delta="e", metadata=note("many")),
+        TextMessageContentEvent(message_id="m", delta="\ud83d", metadata=note({"completion": 10})),
+        TextMessageEndEvent(message_id="m", metadata=note({"prompt": 7, "completion": 12, "total": 19})),
+    ]
+    chunks = payloads(mapped(events), "agent.stream.chunk")
+    assert "".join(str(each["chunk"])[0] for each in chunks) == "abcdde\ufffd"
+    assert [each.get("tokens_delta") for each in chunks] == [None, 4, None, None, 5, None, 3]
+
+
 def test_a_repair_of_an_earlier_message_leaves_the_last_response() -> None:
     events = [
         started(),

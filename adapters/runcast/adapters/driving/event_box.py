@@ -8,6 +8,7 @@ writer waits for room. The box itself never waits.
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 from ag_ui.core import Event, ReasoningMessageContentEvent, TextMessageContentEvent, ToolCallArgsEvent
 
@@ -16,11 +17,12 @@ _DELTAS = (TextMessageContentEvent, ReasoningMessageContentEvent, ToolCallArgsEv
 
 
 class _Entry:
-    __slots__ = ("event", "key", "more")
+    __slots__ = ("event", "key", "metadata", "more")
 
     def __init__(self, event: Event, key: tuple[type, str] | None) -> None:
         self.event = event
         self.key = key
+        self.metadata: dict[str, Any] | None = event.metadata
         self.more: list[str] | None = None  # deltas merged into it
 
 
@@ -62,6 +64,8 @@ class EventBox:
         if entry.more is None:
             entry.more = []
         entry.more.append(event.delta)
+        if event.metadata is not None:  # as a client merges them
+            entry.metadata = {**(entry.metadata or {}), **event.metadata}
         self.merged += 1
         return True
 
@@ -74,7 +78,9 @@ class EventBox:
             del self._mergeable[entry.key]
         if entry.more is None or not isinstance(entry.event, _DELTAS):
             return entry.event
-        return entry.event.model_copy(update={"delta": entry.event.delta + "".join(entry.more)})
+        return entry.event.model_copy(
+            update={"delta": entry.event.delta + "".join(entry.more), "metadata": entry.metadata}
+        )
 
     def stats(self) -> dict[str, int]:
         """How the box fared."""
@@ -87,7 +93,7 @@ class EventBox:
 
 
 def _key(event: Event) -> tuple[type, str] | None:
-    """What a delta may be merged with; None for every other event, and for deltas that carry more than text."""
-    if not isinstance(event, _DELTAS) or event.metadata is not None or event.raw_event is not None:
+    """What a delta may be merged with; None for every other event, and for deltas that carry a native part."""
+    if not isinstance(event, _DELTAS) or event.raw_event is not None:
         return None
     return type(event), event.tool_call_id if isinstance(event, ToolCallArgsEvent) else event.message_id

@@ -183,13 +183,13 @@ class LangGraphTranslator:
         events += self._blocks.close_all(
             error=named.message, code=named.code, metadata=run_metadata(discarded="error")
         )
-        return events + self._frame.failed(named, metadata=self._facts(decision(False, "error")))
+        return events + self._frame.failed(named, metadata=self._facts(decision("error", named.code)))
 
     def cancel(self) -> list[Event]:
         """The run was stopped."""
         events = self._steps.decided((), stop_reason="cancelled")
         events += self._blocks.close_all(metadata=run_metadata(discarded="cancelled"))
-        decided = decision(False, "cancelled") | {"resolved_by": "user"}
+        decided = decision("cancelled") | {"resolved_by": "user"}
         return events + self._frame.cancelled(metadata=self._facts(decided))
 
     def report_to(self, report: Report) -> None:
@@ -245,9 +245,9 @@ class LangGraphTranslator:
 
     def _interrupted(self) -> list[Event]:
         interrupts = self._pending.interrupts(self._checkpoint, self._conversations.root.open_calls())
-        events = self._steps.decided((), stop_reason="interrupted")
-        events += self._blocks.close_all()
-        decided = decision(False, "interrupted") | {"resolved_by": "interrupt"}
+        asked = [each.reason for each in interrupts]
+        events = self._steps.decided((), stop_reason="interrupted", waiting=asked) + self._blocks.close_all()
+        decided = decision("interrupted", interrupt=asked) | {"resolved_by": "interrupt"}
         return events + self._frame.interrupted(interrupts, metadata=self._facts(decided))
 
     def _unanswered(self) -> list[str]:

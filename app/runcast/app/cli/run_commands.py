@@ -224,7 +224,7 @@ def log_to_stderr(level: str) -> None:
 
 def build(settings: Settings, agents: list[Adapter]) -> Cast:
     """A cast with these settings."""
-    config: BroadcastConfig = getattr(BroadcastConfig, settings.preset)()
+    config = BroadcastConfig.from_env(os.environ, preset=settings.preset)
     return Cast.open(
         settings.url,
         broadcast=settings.broadcast,

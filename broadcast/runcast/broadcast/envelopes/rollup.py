@@ -130,4 +130,7 @@ def join(held: list[Envelope]) -> Envelope:
         "chunk": "".join(envelope.payload["chunk"] for envelope in held),
         "is_complete": last.payload["is_complete"],
     }
+    tokens = sum(envelope.payload.get("tokens_delta", 0) for envelope in held)
+    if tokens:
+        payload["tokens_delta"] = tokens
     return replace(last, prev=first.prev, payload=payload)

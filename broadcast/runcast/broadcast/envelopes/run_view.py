@@ -64,6 +64,7 @@ class TextView:
     half: str = ""  # the first half of a surrogate pair; the other comes with the next delta
     length: int = 0
     crc: int = 0  # of the text so far, to compare with a later snapshot
+    tokens: int = 0  # output tokens that were reported with its chunks
     gone: bool = False  # a snapshot removed the message; deltas are dropped until it is started again
 
 

@@ -23,6 +23,7 @@ from runcast.broadcast.config import BroadcastConfig
 from runcast.broadcast.envelopes.run_view import Draft, RunView, TextView, owned
 from runcast.slim.folding.run_metadata import metadata_of
 from runcast.slim.values.truncation import clean
+from runcast.slim.values.type_guards import as_mapping
 
 TEXT, THOUGHT = "agent.stream.chunk", "agent.reasoning.chunk"
 Split = Callable[[str, dict[str, Any]], list[str]]
@@ -72,7 +73,10 @@ class Texts:
         if not self._chunks:
             return []
         piece = _whole(text, event.delta)
-        return self._chunk(view, TEXT, event.message_id, text, piece) if piece else []
+        if not piece:
+            return []
+        drafts = self._chunk(view, TEXT, event.message_id, text, piece)
+        return drafts if event.metadata is None else _counted(drafts, text, event)
 
     def ended(self, view: RunView, event: TextMessageEndEvent, at: int) -> list[Draft]:
         """The message is complete; half a character that nothing followed is shown as a replacement character."""
@@ -80,7 +84,8 @@ class Texts:
         if text is None or text.gone or not self._chunks:
             return []
         rest, text.half = clean(text.half), ""
-        return self._chunk(view, TEXT, event.message_id, text, rest, complete=True)
+        drafts = self._chunk(view, TEXT, event.message_id, text, rest, complete=True)
+        return _counted(drafts, text, event)
 
     def thought(self, view: RunView, event: ReasoningMessageContentEvent, at: int) -> list[Draft]:
         """Reasoning as it comes."""
@@ -177,6 +182,17 @@ class Texts:
         ]
         drafts[-1][1]["is_complete"] = complete
         return drafts
+
+
+def _counted(
+    drafts: list[Draft], text: TextView, event: TextMessageContentEvent | TextMessageEndEvent
+) -> list[Draft]:
+    """Note on the last chunk how many output tokens were reported since the one before."""
+    so_far = as_mapping(metadata_of(event).get("usage")).get("completion")
+    if isinstance(so_far, int) and so_far > text.tokens:
+        drafts[-1][1]["tokens_delta"] = so_far - text.tokens
+        text.tokens = so_far
+    return drafts
 
 
 def _whole(text: TextView, delta: str) -> str:

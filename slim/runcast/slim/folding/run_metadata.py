@@ -47,7 +47,7 @@ Key: TypeAlias = Literal[
     "errors",  # how many errors the step had
     # the end of a step, of a message or of a call
     "finish_reason",
-    "usage",  # tokens: prompt, completion, total
+    "usage",  # tokens: prompt, completion, total; on text, the message's completion so far
     "model",
     "discarded",  # why the stream was broken off; the message is unfinished
     # TOOL_CALL_RESULT and tool messages

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from runcast.slim.environment import settings_in
+
 __all__ = ["SlimConfig"]
 
 SMALLEST = 4_096  # bytes; below this not even the frame of a snapshot is sure to fit
 PREFIX = "RUNCAST_SLIM_"
-_YES = frozenset({"1", "true", "yes", "on"})
-_NO = frozenset({"0", "false", "no", "off"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class SlimConfig:
     def __post_init__(self) -> None:
         for name, kind in _KINDS.items():
             value = getattr(self, name)
-            if kind is bool and not isinstance(value, bool):
+            if kind == "bool" and not isinstance(value, bool):
                 raise ValueError(f"{name} is true or false, not {value!r}")
-            if kind is int and not (value is None and name == "max_tool_result_length"):
+            if kind != "bool" and not (value is None and kind != "int"):
                 _check_number(name, value)
         if self.max_bytes < SMALLEST:
             raise ValueError(
@@ -91,19 +91,10 @@ class SlimConfig:
     @classmethod
     def from_env(cls, env: Mapping[str, str], *, prefix: str = PREFIX) -> SlimConfig:
         """Settings from variables such as `RUNCAST_SLIM_MAX_MESSAGES=20` or `RUNCAST_SLIM_PRESET=full`."""
-        given: dict[str, Any] = {}
-        for name, text in env.items():
-            if not name.startswith(prefix):
-                continue
-            setting = name.removeprefix(prefix).lower()
-            kind = _KINDS.get(setting)
-            given[setting] = text if kind is None else _parsed(name, text.strip(), kind)
-        return cls.from_dict(given)
+        return cls.from_dict(settings_in(env, prefix, {**_KINDS, "preset": "str"}))
 
 
-_KINDS: dict[str, type] = {
-    field.name: bool if field.type == "bool" else int for field in fields(SlimConfig)
-}  # `from __future__ import annotations` makes the types strings
+_KINDS: dict[str, str] = {field.name: str(field.type) for field in fields(SlimConfig)}
 
 
 def _check_number(name: str, value: Any) -> None:
@@ -116,15 +107,3 @@ def _preset(cls: type[SlimConfig], name: Any) -> SlimConfig:
     if name not in presets:
         raise ValueError(f"unknown preset {name!r}; there are: {', '.join(presets)}")
     return presets[name]()
-
-
-def _parsed(name: str, text: str, kind: type) -> int | bool | None:
-    if kind is bool:
-        if text.lower() in _YES | _NO:
-            return text.lower() in _YES
-        raise ValueError(f"{name} is true or false, not {text!r}")
-    if text.lower() in ("", "none") and name.lower().endswith("max_tool_result_length"):
-        return None
-    if not text.isascii() or not text.isdecimal():
-        raise ValueError(f"{name} is a whole number of 0 or more, not {text!r}")
-    return int(text)

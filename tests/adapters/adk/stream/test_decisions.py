@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from google.adk.tools import LongRunningFunctionTool
+from google.genai import types
 
-from tests.adapters.adk.fakes import agent, call, calls, chunk, text
+from tests.adapters.adk.fakes import agent, call, calls, chunk, text, tokens
 from tests.adapters.adk.stage import Stage
 from tests.e2e.oracle import Oracle
 
@@ -69,3 +70,17 @@ async def test_a_limit_stops_it():
     run: Any = await stage.say("hi")
     assert run[-1].code == "recursion_limit"
     assert decided(stage)[-1] == [("limit", "stop", "recursion_limit")]
+
+
+async def test_tokens_are_noted_where_the_provider_streams_them():
+    """A partial event has the tokens so far, thoughts included."""
+    pieces = [chunk(types.Part(text=it), finish="STOP" if it == "c" else None) for it in "abc"]
+    pieces[0].usage_metadata = tokens(candidates_token_count=1, thoughts_token_count=4)
+    pieces[1].usage_metadata = tokens(candidates_token_count=2, thoughts_token_count=4)
+    run = await Stage(agent("root", pieces)).say("hi")
+    noted = [it.metadata for it in run if it.type.value == "TEXT_MESSAGE_CONTENT"]
+    assert noted == [
+        {"runcast": {"usage": {"completion": 5}}},
+        {"runcast": {"usage": {"completion": 6}}},
+        None,
+    ]

@@ -28,6 +28,7 @@ from runcast.adapters.adk.stream.steps import TOOLS, Steps
 from runcast.adapters.adk.stream.streamed_args import ArgsWriter
 from runcast.adapters.adk.stream.subagents import Entries, Entry, node_name, place
 from runcast.adapters.open_blocks import OpenBlocks
+from runcast.adapters.usage import counted
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
@@ -91,7 +92,7 @@ class ModelMessages:
             else:
                 stream.text.add(part.text)
                 events += self._text(stream, part.text)
-        return events
+        return counted(events, (usage(event) or {}).get("completion"))
 
     def _text(self, stream: Stream, delta: str) -> list[AgEvent]:
         return self._blocks.text(stream.id, delta, owner=stream.owner)

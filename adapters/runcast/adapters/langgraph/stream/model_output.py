@@ -23,6 +23,7 @@ from runcast.adapters.langgraph.stream.open_message import Emission, OpenMessage
 from runcast.adapters.langgraph.stream.parts import RUN_MARK, SEPARATOR, Namespaces, source_of
 from runcast.adapters.langgraph.stream.positions import UNKNOWN, Progress
 from runcast.adapters.open_blocks import Meta
+from runcast.adapters.usage import counted
 from runcast.slim.folding.run_metadata import PLACE_KEY
 
 RUN_PREFIX = "lc_run--"  # LangChain's id for a message that has none of its provider (yet)
@@ -90,6 +91,7 @@ class ModelOutput:
             events += it.calls(entries, extra, meta)
         if fields["usage_metadata"] or fields["response_metadata"]:
             it.learn(message)
+            events = counted(events, (it.usage or {}).get("completion"))
         if fields["chunk_position"] == "last":
             events = events + self._close(it)
         return events

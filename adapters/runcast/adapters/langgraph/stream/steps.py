@@ -7,18 +7,22 @@ know how tasks run. Subagents' steps carry their owner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ag_ui.core import Event
 
+from runcast.adapters.continuation import continuation
 from runcast.adapters.langgraph.stream.parts import messages_of
 from runcast.adapters.open_blocks import Meta, OpenBlocks
 from runcast.slim.folding.run_metadata import run_metadata
 from runcast.slim.values.type_guards import as_mapping
 
 HOOKS = ("before_agent", "before_model", "after_model", "after_agent")  # nodes of langchain's middleware
+LIMITS = frozenset(  # finish reasons, and the code of an error
+    ("length", "max_tokens", "model_length", "model_context_window_exceeded", "recursion_limit")
+)
 USAGE = {"prompt": "input_tokens", "completion": "output_tokens", "total": "total_tokens"}
 
 
@@ -30,7 +34,7 @@ class Task:
     owner: str | None
     number: int
     attempt: int = 1
-    calls: bool = False
+    calls: list[str] = field(default_factory=list[str])  # names of the tools that its models called
     errors: int = 0
     finish_reason: str | None = None
     usage: dict[str, int] = field(default_factory=dict[str, int])
@@ -56,6 +60,7 @@ class Steps:
         self._messages_key = messages_key
         self._tasks: dict[str, Task] = {}
         self._held: Task | None = None  # the superstep's last one, until the decision
+        self._called: list[str] = []  # names of the tools that the latest model of any agent called
 
     def started(self, data: Mapping[str, Any], owner: str | None) -> list[Event]:
         """A task starts."""
@@ -90,7 +95,7 @@ class Steps:
         task.errors += 1
         events = self._finish(task, None)
         task.attempt += 1
-        task.errors, task.calls, task.finish_reason = 0, False, None
+        task.errors, task.calls, task.finish_reason = 0, [], None
         return events + self._begin(task, task_id, None)
 
     def finished(self, task_id: str, name: str, *, failed: bool = False) -> list[Event]:
@@ -117,13 +122,22 @@ class Steps:
     def _busy(self) -> bool:
         return any(task.owner is None for task in self._tasks.values())
 
-    def decided(self, following: Sequence[str], *, stop_reason: str | None = None) -> list[Event]:
-        """The graph continues with these nodes, or ends: the held step can be emitted."""
+    def decided(
+        self, following: Sequence[str], *, stop_reason: str | None = None, waiting: Sequence[str] = ()
+    ) -> list[Event]:
+        """The graph continues with these nodes, or ends: the held step can be emitted. `waiting` questions stop it."""
         if following and all(map(self._folds, following)):
             return []  # what follows the hooks decides
         task, self._held = self._held, None
-        continues = bool(following) and stop_reason is None
-        self.decision = decision(continues, stop_reason, following)
+        reason = None if task is None else (task.finish_reason or "").lower()
+        self.decision = decision(
+            stop_reason or (None if following else "completed"),
+            reason,
+            next=list(dict.fromkeys(following)),
+            calls_pending=task.calls if task is not None and following else (),
+            transfer=[node for node in following if _handoff(node) in self._called],
+            interrupt=waiting,
+        )
         return [] if task is None else self._finish(task, self.decision)
 
     def _finish(self, task: Task, continuation: dict[str, Any] | None) -> list[Event]:
@@ -136,7 +150,7 @@ class Steps:
         return run_metadata(
             step_number=task.number,
             attempt=task.attempt,
-            has_tool_calls=task.calls,
+            has_tool_calls=bool(task.calls),
             errors=task.errors,
             finish_reason=task.finish_reason,
             usage=task.usage or None,
@@ -145,13 +159,14 @@ class Steps:
 
     def model_ended(self, task_id: str, message: Any) -> None:
         """A model returned its final message in this task."""
+        self._called = [str(call["name"]) for call in (*message.tool_calls, *message.invalid_tool_calls)]
         task = self._tasks.get(task_id)
         if task is None:
             return
         facts = as_mapping(message.response_metadata)
         reason = facts.get("finish_reason") or facts.get("stop_reason")
         task.finish_reason = str(reason) if reason else task.finish_reason
-        task.calls = task.calls or bool(message.tool_calls or message.invalid_tool_calls)
+        task.calls += self._called
         usage = as_mapping(message.usage_metadata)
         for ours, theirs in USAGE.items() if usage else ():
             task.usage[ours] = task.usage.get(ours, 0) + int(usage.get(theirs) or 0)
@@ -169,16 +184,12 @@ def is_hook(name: str) -> bool:
     return hook in HOOKS and bool(middleware)
 
 
-def decision(continues: bool, stop_reason: str | None, following: Sequence[str] = ()) -> dict[str, Any]:
-    """Whether the run continues, and why, in the words that all adapters use."""
-    reason = stop_reason or (None if continues else "completed")
-    decided: dict[str, Any] = {"should_continue": continues, "resolved_by": "graph"}
-    if reason is not None:
-        decided["stop_reason"] = reason
-    if following:
-        names = list(dict.fromkeys(following))
-        why = "next: " + ", ".join(names)
-        decided["evaluations"] = [
-            {"criterion": "next", "decision": "continue" if continues else "stop", "reason": why}
-        ]
-    return decided
+def _handoff(node: str) -> str:
+    """The tool by which a model of a supervisor or a swarm hands over to this node."""
+    return "transfer_to_" + "_".join(node.split()).lower()
+
+
+def decision(stop_reason: str | None, ended_by: str | None = None, **why: Iterable[str]) -> dict[str, Any]:
+    """Whether the run continues (without a reason to stop it does), and why. `ended_by` may be a limit."""
+    limit = [ended_by] if ended_by in LIMITS else []
+    return continuation(stop_reason is None, "graph", stop_reason, limit=limit, **why)
