@@ -5,11 +5,13 @@ loads only the one it uses. This package holds what they share, for agents of on
 """
 
 from runcast.adapters.adapter import Adapter, ResumePoint
+from runcast.adapters.client_schemas import AgentSchemas, Askable, ClientSchema, Described
 from runcast.adapters.errors import (
     AdapterError,
     Failure,
     InvalidInput,
     ThreadBusy,
+    Unanswerable,
     UnknownRun,
     failure,
     scrub,
@@ -22,6 +24,10 @@ from runcast.adapters.usage import UsageTally
 __all__ = [
     "Adapter",
     "AdapterError",
+    "AgentSchemas",
+    "Askable",
+    "ClientSchema",
+    "Described",
     "Failure",
     "InvalidInput",
     "OpenBlocks",
@@ -30,6 +36,7 @@ __all__ = [
     "RunIds",
     "ThreadBusy",
     "Translator",
+    "Unanswerable",
     "UnknownRun",
     "UsageTally",
     "failure",

@@ -2,6 +2,7 @@
 
     AdapterError
     ├── InvalidInput        a RunAgentInput refused before the agent starts; nothing ran, nothing was stored
+    ├── Unanswerable        the agent asks a question that no answer can reach
     ├── ThreadBusy          another run of this thread is still active in this adapter
     └── UnknownRun          stop or resume names a run that this adapter does not know
 
@@ -26,6 +27,18 @@ class InvalidInput(AdapterError):
     """The run's input was refused before the agent started; the message names what to send instead."""
 
     code = "invalid_input"
+
+
+class Unanswerable(AdapterError):
+    """The agent asks a question, but nothing keeps its place until the answer."""
+
+    code = "unanswerable"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the graph asks a question, but without a checkpointer no answer can reach it: compile it with one, "
+            "e.g. graph.compile(checkpointer=InMemorySaver())"
+        )
 
 
 class ThreadBusy(AdapterError):

@@ -23,7 +23,14 @@ def old_file(path: Path, version: int) -> str:
         for statement in schema.upgrade(0, "sqlite"):
             if not any(
                 later in statement
-                for later in ("runcast_raws", "runcast_blobs", "runcast_notes", "by_name", "runs_truncated", "ADD COLUMN")
+                for later in (
+                    "runcast_raws",
+                    "runcast_blobs",
+                    "runcast_notes",
+                    "by_name",
+                    "runs_truncated",
+                    "ADD COLUMN",
+                )
             ):
                 connection.execute(statement)
         connection.execute(schema.WRITE_VERSION, (str(version),))

@@ -25,7 +25,7 @@ from google.adk.sessions.session import Session
 from google.genai import types
 
 from runcast.adapters.adapter import ResumePoint
-from runcast.adapters.adk.capabilities import capabilities, descriptions, speakers
+from runcast.adapters.adk.capabilities import capabilities, descriptions, schemas, speakers
 from runcast.adapters.adk.intake.corrections import corrections
 from runcast.adapters.adk.intake.plan import Plan, check_place, echo, instructions, plan
 from runcast.adapters.adk.intake.session_rebuild import lost_events, past_events, without_questions
@@ -38,6 +38,7 @@ from runcast.adapters.adk.running.observers import Put, RunObserver, has_agent_t
 from runcast.adapters.adk.running.runner import ReadOnce, Runnable, as_runner, for_one_run
 from runcast.adapters.adk.stream.parts import InnerPart, ModelCall
 from runcast.adapters.adk.translator import AdkTranslator
+from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.driving.fault_log import log_untranslated
 from runcast.adapters.driving.pump import Pump
 from runcast.adapters.errors import InvalidInput
@@ -110,6 +111,10 @@ class AdkAdapter:
         return capabilities(
             self._root, self._agents, streams=self._options.streaming == "sse", resumable=self._resumable
         )
+
+    def schemas(self) -> AgentSchemas:
+        """What the agent's own schemas say of its input and of the state it writes."""
+        return schemas(self._root, self._options)
 
     @property
     def active(self) -> list[str]:

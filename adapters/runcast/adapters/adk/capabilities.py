@@ -1,4 +1,4 @@
-"""The protocol's capabilities of an ADK agent, read from the agent tree.
+"""The protocol's capabilities of an ADK agent, and the schemas of what it takes and writes, read from the agent tree.
 
 Knows the names of ADK's attributes; does not know runs.
 """
@@ -20,6 +20,11 @@ from ag_ui.core import (
     ToolsCapabilities,
     TransportCapabilities,
 )
+
+from runcast.adapters.adk.options import AdkOptions
+from runcast.adapters.adk.plain_values import SHARED, is_visible
+from runcast.adapters.client_schemas import AgentSchemas, ClientSchema, object_schema, value_schema
+from runcast.slim.values.type_guards import as_mapping
 
 DELEGATED = frozenset({"task", "single_turn"})  # modes in which an agent is called like a tool
 
@@ -81,3 +86,29 @@ def capabilities(
             supported=True, approvals=resumable, interrupts=resumable
         ),
     )
+
+
+def schemas(root: Any, options: AdkOptions) -> AgentSchemas:
+    """The root's input schema, and the visible state: a workflow's schema, and the keys that agents write answers to."""
+    found: AgentSchemas = {}
+    if (schema := object_schema([getattr(root, "input_schema", None)])) is not None:
+        found["input"] = ClientSchema(schema=schema, place="message")
+
+    def shows(key: str) -> bool:
+        return is_visible(key, options) and not key.startswith(SHARED)
+
+    state = object_schema([getattr(root, "state_schema", None)], shows) or {
+        "type": "object",
+        "properties": {},
+    }
+    for one in tree(root):
+        key = getattr(one, "output_key", None)
+        if key and shows(key):
+            written = getattr(one, "output_schema", None)
+            schema = {"type": "string"} if written is None else value_schema(written)
+            state["$defs"] = {**as_mapping(state.get("$defs")), **as_mapping(schema.pop("$defs", None))}
+            state["properties"].setdefault(key, schema)
+    if state["properties"]:
+        state.pop("required", None)
+        found["state"] = ClientSchema(schema=state, place="state" if options.accept_state else None)
+    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, Unpack
 
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
@@ -16,10 +17,11 @@ from langchain_core.messages import AIMessageChunk, convert_to_messages
 from langgraph.runtime import RunControl
 
 from runcast.adapters.adapter import ResumePoint
+from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.driving.fault_log import log_failure, log_untranslated
 from runcast.adapters.driving.pump import Pump
 from runcast.adapters.errors import ThreadBusy, UnknownRun
-from runcast.adapters.langgraph.capabilities import capabilities
+from runcast.adapters.langgraph.capabilities import capabilities, schemas
 from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.intake.plan import ALL_ROLES
 from runcast.adapters.langgraph.options import ClientFields, LangGraphOptions
@@ -66,7 +68,7 @@ class LangGraphAdapter:
         self._state_keys = _output_keys(graph) if state_keys is None else state_keys
         self._raw = raw
         self._options = _completed(graph, options or LangGraphOptions())
-        self._preparation = Preparation(graph, dict(config or {}), self._options, context)
+        self._preparation = Preparation(graph, dict(config or {}), self._options, context, self.schemas)
         self._active: dict[str, _Job] = {}  # by run id
         self._busy: dict[str, str] = {}  # thread id -> its active run
 
@@ -135,6 +137,14 @@ class LangGraphAdapter:
     def capabilities(self) -> AgentCapabilities:
         """What this agent can do."""
         return capabilities(self.graph, name=self.name, stores=self._preparation.stores)
+
+    def schemas(self) -> AgentSchemas:
+        """What a client may send beside messages, and the state it sees."""
+        return self._schemas
+
+    @cached_property
+    def _schemas(self) -> AgentSchemas:
+        return schemas(self.graph, keys=self._state_keys, options=self._options)
 
     def stats(self) -> dict[str, Any]:
         """The active runs, and the counters of the boxes of slow readers."""
@@ -205,6 +215,7 @@ class LangGraphAdapter:
             raw=self._raw,
             to_messages=to_agui,
             clock=_milliseconds,
+            answerable=self._preparation.stores,
             **client,
         )
         translator.report_to(log_untranslated)

@@ -1,10 +1,11 @@
-"""What a graph can do, in the protocol's words.
+"""What a graph can do, in the protocol's words, and the schemas of what it takes and shows.
 
 Reads a compiled graph's own attributes, and claims nothing else.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from ag_ui.core import (
@@ -17,6 +18,10 @@ from ag_ui.core import (
     ToolsCapabilities,
     TransportCapabilities,
 )
+
+from runcast.adapters.client_schemas import AgentSchemas, ClientSchema, object_schema
+from runcast.adapters.langgraph.options import LangGraphOptions
+from runcast.adapters.langgraph.stream.graph_state import HIDDEN, is_shown
 
 
 def capabilities(graph: Any, *, name: str, stores: bool) -> AgentCapabilities:
@@ -35,3 +40,38 @@ def capabilities(graph: Any, *, name: str, stores: bool) -> AgentCapabilities:
 def _description(graph: Any) -> dict[str, Any]:
     text = getattr(graph, "description", None)
     return {"description": text} if isinstance(text, str) and text else {}
+
+
+def schemas(graph: Any, *, keys: Collection[str] | None, options: LangGraphOptions) -> AgentSchemas:
+    """The channels that a client may set and see, and the graph's context; `keys` are the channels it may see.
+
+    A graph without an input schema of its own takes the channels that it shows: the others are private.
+    """
+    builder = getattr(graph, "builder", None)
+    state = getattr(builder, "state_schema", None)
+    takes, gives = getattr(builder, "input_schema", None), getattr(builder, "output_schema", None)
+    found: AgentSchemas = {}
+
+    def shows(key: str) -> bool:
+        return is_shown(key, keys, (options.messages_key,))
+
+    def accepts(key: str) -> bool:
+        if not options.client_config:
+            return key in options.input_state_keys
+        own = takes is not state and key != options.messages_key and not key.startswith(HIDDEN)
+        return own or shows(key)
+
+    if (schema := object_schema([takes], accepts)) is not None:
+        if takes is state:  # a graph starts without channels that it makes itself
+            schema.pop("required", None)
+        found["input"] = ClientSchema(
+            schema=schema, place="forwardedProps.input" if options.client_config else "state"
+        )
+    if (schema := object_schema([getattr(graph, "context_schema", None)])) is not None:
+        found["context"] = ClientSchema(
+            schema=schema, place="forwardedProps.context" if options.client_config else None
+        )
+    if (schema := object_schema([state, gives], shows)) is not None:
+        schema.pop("required", None)
+        found["state"] = ClientSchema(schema=schema, place=None)
+    return found

@@ -6,7 +6,7 @@ API; starts nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +17,7 @@ from langgraph.pregel import Pregel
 from langgraph.types import Command
 
 from runcast.adapters.adapter import ResumePoint
+from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.errors import InvalidInput
 from runcast.adapters.langgraph.intake.checkpoint_review import Review
 from runcast.adapters.langgraph.intake.messages import to_langchain
@@ -30,7 +31,7 @@ from runcast.adapters.langgraph.intake.plan import (
     recalled,
     resumed_from,
 )
-from runcast.adapters.langgraph.intake.run_context import client_configurable, run_context
+from runcast.adapters.langgraph.intake.run_context import client_configurable, client_input, run_context
 from runcast.adapters.langgraph.interrupts import BREAKPOINT, to_interrupt
 from runcast.adapters.langgraph.options import ClientFields, LangGraphOptions
 from runcast.adapters.langgraph.probe import Probe
@@ -89,7 +90,12 @@ class Preparation:
     """Prepares the runs of one graph."""
 
     def __init__(
-        self, graph: Any, config: Mapping[str, Any], options: LangGraphOptions, context: Any = None
+        self,
+        graph: Any,
+        config: Mapping[str, Any],
+        options: LangGraphOptions,
+        context: Any = None,
+        schemas: Callable[[], AgentSchemas] = AgentSchemas,
     ) -> None:
         self.local = isinstance(graph, Pregel)  # else a RemoteGraph: no run control, its own checkpointer
         self.stores = not self.local or graph.checkpointer not in (None, False, True)
@@ -97,6 +103,7 @@ class Preparation:
         self._config = config
         self._options = options
         self._context = context
+        self._schemas = schemas
         self._context_schema: Any = getattr(graph, "context_schema", None)
 
     def steps(self, input: RunAgentInput, resume: ResumePoint | None) -> Generator[Read, Any, Prepared]:
@@ -213,6 +220,8 @@ class Preparation:
             values[self._options.messages_key] = messages
         values |= _allowed(input.state, self._options.input_state_keys)
         values |= _allowed(input.forwarded_props, self._options.forwarded_keys)
+        if self._options.client_config:
+            values |= client_input(input, self._schemas)
         if asked.ask != "resume":
             return values
         if asked.answers is None:  # a breakpoint: only continue

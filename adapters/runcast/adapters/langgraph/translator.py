@@ -14,7 +14,7 @@ from typing import Any, Unpack
 
 from ag_ui.core import Event, Message, RawEvent, RunAgentInput, ToolCallResultEvent
 
-from runcast.adapters.errors import failure
+from runcast.adapters.errors import Unanswerable, failure
 from runcast.adapters.langgraph.activity import activity, activity_event
 from runcast.adapters.langgraph.interrupts import Pending
 from runcast.adapters.langgraph.options import ClientFields, ClientView, LangGraphOptions
@@ -65,12 +65,14 @@ class LangGraphTranslator:
         raw: bool = False,
         to_messages: ToMessages | None = None,
         clock: Clock | None = None,
+        answerable: bool = True,
         **client: Unpack[ClientFields],
     ) -> None:
         options = options or LangGraphOptions()
         self.asides: list[Aside] = []  # reported outside the stream; translated before the next part
         self._agent = agent
         self._client = ClientView(**client)
+        self._answerable = answerable
         self._view = None if self._client.shown is None else Conversation(self._client.shown)
         self._raw = Encoder(max_nodes=options.max_raw_nodes) if raw else None
         self._frame = RunFrame(ids, input=input, clock=clock)
@@ -193,7 +195,7 @@ class LangGraphTranslator:
         return events + self._frame.cancelled(metadata=self._facts(decided))
 
     def report_to(self, report: Report) -> None:
-        """Report each part that cannot be translated, with the error. A shell logs them."""
+        """Report each part that cannot be translated, with the error; a shell logs them."""
         self._guard.report = report
 
     # --------------------------------------------------------------- the view
@@ -244,6 +246,8 @@ class LangGraphTranslator:
     # -------------------------------------------------------------------- end
 
     def _interrupted(self) -> list[Event]:
+        if not self._answerable:
+            return self.fail(Unanswerable())
         interrupts = self._pending.interrupts(self._checkpoint, self._conversations.root.open_calls())
         asked = [each.reason for each in interrupts]
         events = self._steps.decided((), stop_reason="interrupted", waiting=asked) + self._blocks.close_all()

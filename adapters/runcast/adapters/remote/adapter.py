@@ -16,6 +16,7 @@ import httpx
 from ag_ui.core import AgentCapabilities, Event, IdentityCapabilities, RunAgentInput
 
 from runcast.adapters.adapter import ResumePoint
+from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.driving.pump import Pump
 from runcast.adapters.errors import UnknownRun
 from runcast.adapters.remote.client import AgentClient, RemoteError
@@ -39,6 +40,8 @@ class RemoteAdapter:
     ) -> None:
         self.client = AgentClient(url, headers=headers, options=options, http=http)
         self.name = name or _name_in(url)
+        self._capabilities: AgentCapabilities | None = None
+        self._schemas = AgentSchemas()
         self._pumps: dict[str, Pump[Event]] = {}  # by run
 
     def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncIterator[Event]:
@@ -62,8 +65,17 @@ class RemoteAdapter:
         pump.cancel()
 
     def capabilities(self) -> AgentCapabilities:
-        """Its name; ask `client.capabilities()` for the server's own description."""
-        return AgentCapabilities(identity=IdentityCapabilities(name=self.name))
+        """The server's own description once it was asked, else the name alone."""
+        return self._capabilities or AgentCapabilities(identity=IdentityCapabilities(name=self.name))
+
+    def schemas(self) -> AgentSchemas:
+        """The schemas of the server's agent once it was asked; only another runcast has them."""
+        return self._schemas
+
+    async def ask(self) -> None:
+        """Ask the server what its agent can do and takes. Raises `RemoteError`."""
+        self._capabilities = await self.client.capabilities() or self._capabilities
+        self._schemas = await self.client.schemas() or self._schemas
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -12,13 +12,15 @@ from base64 import b64encode
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import httpx
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
+from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.errors import AdapterError, scrub
 from runcast.adapters.remote.event_decoder import EventDecoder
 from runcast.adapters.remote.options import RemoteOptions
@@ -27,6 +29,13 @@ from runcast.slim.errors import WireError
 
 STREAM = "text/event-stream"
 LONGEST_ANSWER = 2_000  # bytes of a refusal that are read for its error text
+
+
+T = TypeVar("T")
+
+
+class _Description(TypedDict):
+    schemas: AgentSchemas
 
 
 class RemoteError(AdapterError):
@@ -90,14 +99,22 @@ class AgentClient:
 
     async def capabilities(self) -> AgentCapabilities | None:
         """The agent's own description, from `GET {url}/capabilities`; None where the server has no such route."""
+        return await self._read("/capabilities", AgentCapabilities)
+
+    async def schemas(self) -> AgentSchemas:
+        """The agent's schemas, from `GET {url}` of another runcast; none where the server has no such route."""
+        found = await self._read("", _Description)
+        return AgentSchemas() if found is None else found["schemas"]
+
+    async def _read(self, below: str, kind: type[T]) -> T | None:
         parts = urlsplit(self.url)
-        url = urlunsplit(parts._replace(path=parts.path.rstrip("/") + "/capabilities"))
+        url = urlunsplit(parts._replace(path=parts.path.rstrip("/") + below))
         async with self._faults():
             answer = await self._http.get(url, headers={"accept": "application/json", **self._headers})
         if answer.status_code != 200:
             return None
         try:
-            return AgentCapabilities.model_validate_json(answer.content)
+            return TypeAdapter(kind).validate_json(answer.content)
         except ValidationError:
             return None
 

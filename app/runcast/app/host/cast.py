@@ -10,7 +10,7 @@ the command line.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 from weakref import WeakSet
 
@@ -223,14 +223,21 @@ class Cast:
         return await self._continue(agent, input, edge, parent)
 
     async def say(
-        self, thread_id: str, text: str, *, agent: str | None = None, from_run: str | None = None
+        self,
+        thread_id: str,
+        text: str,
+        *,
+        agent: str | None = None,
+        from_run: str | None = None,
+        forwarded_props: Mapping[str, Any] | None = None,
     ) -> Run:
         """Start a run with one more user message, at the end of a thread or after an earlier run."""
         adapter = self.agent(agent) if agent is not None else await self._agent_of(thread_id)
         if from_run is not None:
             await self.threads.known(thread_id, from_run)
         new_id = self.options.new_id
-        input = input_for(thread_id, new_id(), [UserMessage(id=new_id(), content=text)])
+        asked = UserMessage(id=new_id(), content=text)
+        input = input_for(thread_id, new_id(), [asked], forwarded_props=forwarded_props)
         edge: Edge = "continue" if from_run is None else "branch"
         return await self._continue(adapter, input, edge, from_run, append=True)
 

@@ -11,6 +11,7 @@ from ag_ui.core import AgentCapabilities, ResumeEntry, RunAgentInput
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
 
+from runcast.adapters import AgentSchemas
 from runcast.slim.stores.records import Edge, RunStatus
 from runcast.slim.values.identifiers import LONGEST_ID
 
@@ -54,10 +55,12 @@ class Health(TypedDict):
 
 
 class AgentRow(TypedDict):
-    """An agent and what it can do."""
+    """An agent: what it can do, takes and shows."""
 
     name: str
+    description: NotRequired[str]
     capabilities: AgentCapabilities
+    schemas: AgentSchemas
 
 
 class AgentList(TypedDict):
@@ -191,6 +194,7 @@ class Say(TypedDict):
     message: MessageText
     agent: NotRequired[Identifier | None]
     from_run: NotRequired[Identifier | None]
+    forwarded_props: NotRequired[dict[str, Any] | None]
 
 
 class Branch(TypedDict):
@@ -201,6 +205,7 @@ class Branch(TypedDict):
     message: MessageText
     from_run: Identifier
     agent: NotRequired[Identifier | None]
+    forwarded_props: NotRequired[dict[str, Any] | None]
 
 
 class Resume(TypedDict):

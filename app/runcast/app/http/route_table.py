@@ -15,6 +15,7 @@ from runcast.app.http import routes as r
 from runcast.app.http.http_messages import Answer, ApiRequest
 from runcast.app.http.json_shapes import (
     AgentList,
+    AgentRow,
     Branch,
     ChannelAuth,
     ChannelProof,
@@ -54,6 +55,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("run", "POST", "/", "thread", r.run_agent, {STREAM: str}, accepts={JSON: RunInput}, errors=STARTS),
     ApiRoute("agents", "GET", "/agents", "host", r.agents, {JSON: AgentList}),
     ApiRoute("run_agent", "POST", "/agents/{agent}", "thread", r.run_agent, {STREAM: str}, accepts={JSON: RunInput}, errors=STARTS),
+    ApiRoute("agent", "GET", "/agents/{agent}", "host", r.agent, {JSON: AgentRow}, errors=(404,)),
     ApiRoute("capabilities", "GET", "/agents/{agent}/capabilities", "host", r.capabilities, {JSON: AgentCapabilities}, errors=(404,)),
     ApiRoute("threads", "GET", "/threads", "known", r.threads, {JSON: ThreadList}, reads=("behind", "limit")),
     ApiRoute("envelopes", "GET", "/threads/{thread_id}/envelopes", "thread", r.envelopes, {JSON: EnvelopePage}, reads=(*PLACE, "limit", "Last-Event-ID"), by_token=True),

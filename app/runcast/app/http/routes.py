@@ -21,7 +21,6 @@ from runcast.app.http.json_shapes import (
     LONGEST_MESSAGE,
     LONGEST_TITLE,
     AgentList,
-    AgentRow,
     Branch,
     EnvelopePage,
     Health,
@@ -43,6 +42,7 @@ from runcast.app.http.json_shapes import (
 from runcast.app.http.page import PageOptions
 from runcast.app.http.prometheus import numbers
 from runcast.app.http.sse import live, of_run, position
+from runcast.app.nodes.agent_descriptions import asked, described
 from runcast.app.nodes.requests import threads_of
 from runcast.app.runs.run import Run
 from runcast.app.tenants.cursors import seal, unseal
@@ -61,17 +61,22 @@ SCANNED = 2_000  # threads that one request asks `authorize` for, about
 
 
 async def agents(request: ApiRequest) -> Answer:
-    """The host's agents and their capabilities."""
+    """The host's agents: what they can do, take and show."""
     await request.allow_host()
-    known = request.cast.agents.values()
-    rows = [AgentRow(name=each.name, capabilities=_plain(each.capabilities())) for each in known]
+    rows: Any = [described(each, request.cast.options.redactor) for each in request.cast.agents.values()]
     return Answer(AgentList(agents=rows))
+
+
+async def agent(request: ApiRequest, name: str) -> Answer:
+    """One agent: its capabilities, and schemas from which a client can build a form; an agent by URL is asked."""
+    await request.allow_host()
+    return Answer(await asked(request.cast.agent(name), request.cast.options.redactor))
 
 
 async def capabilities(request: ApiRequest, name: str) -> Answer:
     """One agent's capabilities, as the protocol defines them."""
     await request.allow_host()
-    return Answer(_plain(request.cast.agent(name).capabilities()))
+    return Answer((await asked(request.cast.agent(name), None))["capabilities"])
 
 
 async def threads(request: ApiRequest) -> Answer:
@@ -306,7 +311,12 @@ async def _say(cast: Cast, thread_id: str, given: Mapping[str, Any], *, from_run
     message, agent = given.get("message"), _optional(given, "agent")
     if not isinstance(message, str) or not 0 < len(message) <= LONGEST_MESSAGE:
         raise BadRequest(f"message must be 1 to {LONGEST_MESSAGE} characters")
-    return _started(await cast.say(thread_id, message, agent=agent, from_run=from_run))
+    props = given.get("forwarded_props")
+    if not isinstance(props, dict | None):
+        raise BadRequest("forwarded_props must be an object, as an AG-UI client sends it")
+    return _started(
+        await cast.say(thread_id, message, agent=agent, from_run=from_run, forwarded_props=props)  # pyright: ignore[reportUnknownArgumentType]  # checked above
+    )
 
 
 def _heavy_input(body: bytes, dropped: list[str]) -> RunAgentInput:

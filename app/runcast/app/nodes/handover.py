@@ -7,7 +7,7 @@ happens once. Knows the log; does not know which worker takes a request (`node.p
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -24,7 +24,7 @@ from ag_ui.core import (
     RunFinishedEvent,
 )
 
-from runcast.adapters import Adapter
+from runcast.adapters import Adapter, AgentSchemas
 from runcast.app.errors import AppError
 from runcast.app.runs.handle import RunResult, Terminal, result_of
 from runcast.slim import Entry, ReaderTooSlow, RunLog, StoreError, decode_input, encode_input
@@ -87,11 +87,14 @@ def input_for(
     *,
     parent: str | None = None,
     resume: Sequence[ResumeEntry] = (),
+    forwarded_props: Mapping[str, Any] | None = None,
 ) -> RunAgentInput:
     """The input of a run that no AG-UI client wrote one for."""
     given: dict[str, Any] = {"resume": list(resume)} if resume else {}
     if parent is not None:
         given["parent_run_id"] = parent
+    if forwarded_props is not None:
+        given["forwarded_props"] = forwarded_props
     return RunAgentInput(
         thread_id=thread_id, run_id=run_id, messages=list(messages), tools=[], context=[], **given
     )
@@ -102,9 +105,12 @@ class RemoteAgent:
 
     reconciles_history = False  # the worker's own adapter decides
 
-    def __init__(self, name: str, capabilities: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, name: str, capabilities: dict[str, Any] | None = None, schemas: AgentSchemas | None = None
+    ) -> None:
         self.name = name
         self._capabilities = capabilities
+        self._schemas = schemas
 
     def run(self, input: RunAgentInput, *, resume: Any = None) -> Any:
         """Not possible here."""
@@ -119,6 +125,10 @@ class RemoteAgent:
         if self._capabilities is None:
             return AgentCapabilities(identity=IdentityCapabilities(name=self.name))
         return AgentCapabilities.model_validate(self._capabilities)
+
+    def schemas(self) -> AgentSchemas:
+        """As its nodes announce them."""
+        return self._schemas or AgentSchemas()
 
 
 class RemoteRun:

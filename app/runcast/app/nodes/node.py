@@ -19,6 +19,7 @@ import orjson
 
 from runcast.adapters import UnknownRun
 from runcast.app.errors import AppError, Busy, Closing, Full, Over, Overtaken
+from runcast.app.nodes.agent_descriptions import described
 from runcast.app.nodes.handover import RemoteAgent, RunRequest
 from runcast.app.nodes.orphans import recover_runs
 from runcast.app.nodes.requests import HOUR_MS, decline, is_used
@@ -213,17 +214,15 @@ class Node:
     async def _publish(self, lasting_ms: int) -> None:
         if not self._cast.agents:
             return
-        rows = [
-            {"name": each.name, "capabilities": _plain(each.capabilities())}
-            for each in self._cast.agents.values()
-        ]
+        rows = [described(each, self._options.redactor) for each in self._cast.agents.values()]
         name = f"node {self._cast.log.owner}"
         await self.notes.leave(name, box=AGENTS, body=orjson.dumps(rows), lasting_ms=lasting_ms, replace=True)
 
     def _learn(self, notes: list[Note]) -> None:
         """Know the agents that workers announce, until their announcements were swept."""
-        rows = {each["name"]: each["capabilities"] for note in notes for each in orjson.loads(note.body)}
-        self._cast.agents.set_remote({name: RemoteAgent(name, rows[name]) for name in rows})
+        rows = [each for note in notes for each in orjson.loads(note.body)]
+        agents = [RemoteAgent(each["name"], each["capabilities"], each.get("schemas")) for each in rows]
+        self._cast.agents.set_remote({each.name: each for each in agents})
 
     # -------------------------------------------------------------- recovery
 
@@ -236,7 +235,3 @@ class Node:
                     self._cast, "continue" if self._options.recover == "continue" else "report"
                 )
                 await self.notes.sweep(spare_ms=REMEMBERED_MS)
-
-
-def _plain(model: Any) -> Any:
-    return None if model is None else model.model_dump(mode="json", by_alias=True, exclude_none=True)

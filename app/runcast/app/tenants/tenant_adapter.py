@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput, RunFinishedEvent, RunStartedEvent
 
-from runcast.adapters import Adapter, ResumePoint
+from runcast.adapters import Adapter, AgentSchemas, Askable, Described, ResumePoint
 
 
 class ForTenant:
@@ -63,6 +63,15 @@ class ForTenant:
     def capabilities(self) -> AgentCapabilities:
         """The agent's capabilities, the same for all tenants."""
         return self._adapter.capabilities()
+
+    def schemas(self) -> AgentSchemas:
+        """The agent's schemas, the same for all tenants."""
+        return self._adapter.schemas() if isinstance(self._adapter, Described) else AgentSchemas()
+
+    async def ask(self) -> None:
+        """Ask an agent elsewhere what it is."""
+        if isinstance(self._adapter, Askable):
+            await self._adapter.ask()
 
 
 def coded(tenant: str) -> str:

@@ -1,18 +1,19 @@
-"""The context and configuration of one run: the host's values, then the client's, checked against the graph's schema.
+"""The input, context and configuration of one run: the host's values, then the client's, checked against the graph's schema.
 
-The client sends them as `forwardedProps.context` and `forwardedProps.configurable`, as it would to LangGraph's server.
+The client sends them as `forwardedProps.input`, `.context` and `.configurable`, as it would to LangGraph's server.
 Does not know graphs, only their schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ag_ui.core import RunAgentInput
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
+from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.errors import InvalidInput
 from runcast.slim.values.type_guards import as_mapping
 
@@ -25,6 +26,23 @@ def client_configurable(input: RunAgentInput) -> dict[str, Any]:
     """The keys of `configurable` that the client sets; what places a run in its thread stays the adapter's."""
     given = as_mapping(as_mapping(input.forwarded_props).get("configurable"))
     return {name: value for name, value in given.items() if name not in HELD and not name.startswith("__")}
+
+
+def client_input(input: RunAgentInput, schemas: Callable[[], AgentSchemas]) -> Mapping[str, Any]:
+    """The channels that the client sets; raises `InvalidInput` for one that the graph does not take."""
+    given = as_mapping(as_mapping(input.forwarded_props).get("input"))
+    if given:
+        found = schemas().get("input")
+        _known("input", given, frozenset() if found is None else frozenset(found["schema"]["properties"]))
+    return given
+
+
+def _known(what: str, given: Mapping[str, Any], fields: frozenset[str]) -> None:
+    for name in given:
+        if name not in fields:
+            raise InvalidInput(
+                f"{what} has no field {name!r}; its fields are {', '.join(sorted(fields)) or 'none'}"
+            )
 
 
 def run_context(schema: Any, fixed: Any, input: RunAgentInput | None) -> Any:
@@ -44,9 +62,7 @@ def run_context(schema: Any, fixed: Any, input: RunAgentInput | None) -> Any:
     fields = _fields(schema)
     if not fields:
         return values or None
-    for name in values:
-        if name not in fields:
-            raise InvalidInput(f"context has no field {name!r}; its fields are {', '.join(sorted(fields))}")
+    _known("context", values, fields)
     return _checked(schema, {**{name: configured[name] for name in fields & configured.keys()}, **values})
 
 

@@ -21,6 +21,13 @@ from runcast.slim.values.type_guards import as_mapping
 HIDDEN = "__"  # LangGraph's own channels begin with it
 
 
+def is_shown(key: str, keys: Collection[str] | None, without: Collection[str]) -> bool:
+    """Whether a client may see this channel; `keys` None allows all but LangGraph's own."""
+    if keys is not None:
+        return key in keys and key not in without
+    return key not in without and not key.startswith(HIDDEN)
+
+
 class StateView:
     """The state that the client holds. Feed it every root `values`, and the keys written in between."""
 
@@ -58,16 +65,11 @@ class StateView:
         state = as_state(data)
         if state is None:
             return []
-        shown = {key: value for key, value in state.items() if self._shows(key)}
+        shown = {key: value for key, value in state.items() if is_shown(key, self._keys, self._without)}
         events = self._first(shown) if self._sent is None else self._next(self._sent, shown)
         self._seen = shown
         self._written.clear()
         return events
-
-    def _shows(self, key: str) -> bool:
-        if self._keys is not None:
-            return key in self._keys and key not in self._without
-        return key not in self._without and not key.startswith(HIDDEN)
 
     def _first(self, shown: dict[str, Any]) -> list[Event]:
         if not shown and not self._client_has_state:

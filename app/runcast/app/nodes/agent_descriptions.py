@@ -1,0 +1,77 @@
+"""What clients are shown of an agent: its name, capabilities and schemas, as JSON and without secrets.
+
+Knows adapters; does not know routes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict
+
+from runcast.adapters import Adapter, AdapterError, AgentSchemas, Askable, Described
+from runcast.slim import Redactor
+from runcast.slim.values.type_guards import as_object, is_list, is_object
+
+logger = logging.getLogger("runcast.app")
+PATIENCE = 5.0  # seconds for an agent elsewhere to describe itself
+
+
+class AgentDescription(TypedDict):
+    """An agent as JSON."""
+
+    name: str
+    description: NotRequired[str]
+    capabilities: dict[str, Any]
+    schemas: AgentSchemas
+
+
+def described(adapter: Adapter, redactor: Redactor | None) -> AgentDescription:
+    """What is known of the agent without asking for it elsewhere."""
+    found: Any = adapter.capabilities()
+    capabilities: dict[str, Any] = {}
+    if found is not None:
+        capabilities = found.model_dump(mode="json", by_alias=True, exclude_none=True)
+    schemas = adapter.schemas() if isinstance(adapter, Described) else AgentSchemas()
+    row = AgentDescription(
+        name=adapter.name, capabilities=capabilities, schemas=_without_secrets(schemas, redactor)
+    )
+    about = as_object(capabilities.get("identity")).get("description")
+    return {**row, "description": about} if about else row
+
+
+async def asked(adapter: Adapter, redactor: Redactor | None) -> AgentDescription:
+    """The same, after an agent elsewhere was asked; one that does not answer is described as far as it is known."""
+    if isinstance(adapter, Askable):
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await adapter.ask()
+        except (AdapterError, TimeoutError) as error:
+            logger.warning(
+                "agent %s does not describe itself: %s", adapter.name, str(error) or "no answer in time"
+            )
+    return described(adapter, redactor)
+
+
+def _without_secrets(value: Any, redactor: Redactor | None) -> Any:
+    """The schemas without the defaults that hold secrets: a program may take a default from its environment."""
+    if redactor is None:
+        return value
+    if is_list(value):
+        return [_without_secrets(each, redactor) for each in value]
+    if not is_object(value):
+        return value
+    kept: dict[str, Any] = {name: _without_secrets(each, redactor) for name, each in value.items()}
+    if is_object(fields := kept.get("properties")):
+        kept["properties"] = {name: _safe(name, each, redactor) for name, each in fields.items()}
+    return kept
+
+
+def _safe(name: str, field: Any, redactor: Redactor) -> Any:
+    """A field's schema, without a default that would be redacted under its name."""
+    if not is_object(field) or "default" not in field:
+        return field
+    given = {name: field["default"]}
+    return field if redactor.value(given) == given else {key: field[key] for key in field if key != "default"}
