@@ -31,7 +31,7 @@ SHELLS = tuple(
         r"broadcast/(broadcaster|history)\.py",
         r"broadcast/publishers/.+",
         r"broadcast/hub/(?!protocol|channels|signatures|memory/ring|limits)[\w/]+\.py",  # but for its machines
-        r"app/.+",
+        r"app/(?!skins/(ui_|approvals))[\w/]+\.py",
     )
 )
 # The drivers: they await a framework's stream, and nothing else.

@@ -10,11 +10,11 @@ the command line.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 from weakref import WeakSet
 
-from ag_ui.core import ResumeEntry, RunAgentInput, UserMessage
+from ag_ui.core import Message, ResumeEntry, RunAgentInput, UserMessage
 
 from runcast.adapters import Adapter, ResumePoint, UnknownRun
 from runcast.app.errors import BadRequest, Busy, NotFound, Over
@@ -225,19 +225,19 @@ class Cast:
     async def say(
         self,
         thread_id: str,
-        text: str,
+        text: str | Sequence[Message],
         *,
         agent: str | None = None,
         from_run: str | None = None,
         forwarded_props: Mapping[str, Any] | None = None,
     ) -> Run:
-        """Start a run with one more user message, at the end of a thread or after an earlier run."""
+        """Start a run with one more message, or several, at the end of a thread or after an earlier run."""
         adapter = self.agent(agent) if agent is not None else await self._agent_of(thread_id)
         if from_run is not None:
             await self.threads.known(thread_id, from_run)
         new_id = self.options.new_id
-        asked = UserMessage(id=new_id(), content=text)
-        input = input_for(thread_id, new_id(), [asked], forwarded_props=forwarded_props)
+        messages = [UserMessage(id=new_id(), content=text)] if isinstance(text, str) else text
+        input = input_for(thread_id, new_id(), messages, forwarded_props=forwarded_props)
         edge: Edge = "continue" if from_run is None else "branch"
         return await self._continue(adapter, input, edge, from_run, append=True)
 

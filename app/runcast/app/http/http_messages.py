@@ -146,9 +146,11 @@ class Answer(Response):
 class EventStream(StreamingResponse):
     """Server-sent events until they end or the reader leaves; comments in silent times keep proxies from hanging up."""
 
-    def __init__(self, events: AsyncGenerator[bytes], keepalive: float) -> None:
+    def __init__(
+        self, events: AsyncGenerator[bytes], keepalive: float, more: Mapping[str, str] | None = None
+    ) -> None:
         # Some proxies buffer by default; this header switches it off.
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no", **(more or {})}
         super().__init__(events, headers=headers, media_type="text/event-stream")
         self._events = events
         self._keepalive = keepalive

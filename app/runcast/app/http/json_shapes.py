@@ -129,6 +129,20 @@ class EventPage(TypedDict):
     events: list[EventRow]
 
 
+class ChatPost(TypedDict):
+    """What the AI SDK's `useChat` sends, and `answers` by interrupt for questions that no approval answers."""
+
+    id: Identifier
+    messages: list[dict[str, Any]]
+    answers: NotRequired[dict[str, Any]]
+
+
+class ChatMessages(TypedDict):
+    """UI messages of the AI SDK."""
+
+    messages: list[dict[str, Any]]
+
+
 class RunRow(TypedDict):
     """A run and its place in the thread's tree."""
 

@@ -105,6 +105,7 @@ class ApiRoute:
     reads: Sequence[str] = ()  # names of values in the query and the headers
     errors: Sequence[int] = ()  # besides those of every route
     by_token: bool = False  # whether a watcher's token is enough
+    nothing: str = ""  # what an answer without content means, as 204
     summary: str = ""  # else the first paragraph of the handler's docstring
 
     @cached_property
@@ -148,12 +149,13 @@ def _operation(route: ApiRoute, schemas: Mapping[Any, Any]) -> dict[str, Any]:
     ]
     refused = {status: _refusal(route, status, schemas) for status in route.statuses}
     good = {"description": route.sentence, "content": _content(route, "returns", route.returns, schemas)}
+    answers = {route.status: good, **({204: {"description": route.nothing}} if route.nothing else {})}
     operation: dict[str, Any] = {
         "operationId": route.name,
         "summary": route.sentence,
         "description": WHO[route.who] + (" A watcher's token is enough." if route.by_token else ""),
         "parameters": [_parameter(name) for name in [*in_path, *reads]],
-        "responses": {str(status): each for status, each in sorted({route.status: good, **refused}.items())},
+        "responses": {str(status): each for status, each in sorted({**answers, **refused}.items())},
     }
     if route.accepts:
         content = _content(route, "accepts", route.accepts, schemas)

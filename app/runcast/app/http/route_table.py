@@ -19,6 +19,8 @@ from runcast.app.http.json_shapes import (
     Branch,
     ChannelAuth,
     ChannelProof,
+    ChatMessages,
+    ChatPost,
     EnvelopePage,
     EventPage,
     Health,
@@ -43,6 +45,7 @@ FORM = "application/x-www-form-urlencoded"
 TEXT = "text/plain"
 PLACE = ("after", "epoch")
 ANYTHING = dict[str, Any]
+IDLE = "No message is being written."
 STARTS = (404, 409, 429)  # errors of starting a run
 
 
@@ -69,6 +72,12 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("rename", "POST", "/threads/{thread_id}/title", "thread", r.rename, {JSON: Titled}, 200, {JSON: Rename}, errors=(404,)),
     ApiRoute("begin", "POST", "/runs", "thread", r.say, {JSON: Started}, 202, {JSON: Say}, errors=STARTS),
     ApiRoute("stop", "POST", "/runs/{run_id}/stop", "thread", r.stop, {JSON: Stopped}, 202, {JSON: Stop}, True, errors=(404, 409)),
+    ApiRoute("chat", "POST", "/chat", "thread", r.chat, {STREAM: str}, accepts={JSON: ChatPost}, errors=STARTS),
+    ApiRoute("chat_agent", "POST", "/chat/{agent}", "thread", r.chat, {STREAM: str}, accepts={JSON: ChatPost}, errors=STARTS),
+    ApiRoute("chat_stream", "GET", "/chat/{thread_id}/stream", "thread", r.chat_stream, {STREAM: str}, nothing=IDLE),
+    ApiRoute("chat_agent_stream", "GET", "/chat/{agent}/{thread_id}/stream", "thread", r.chat_stream, {STREAM: str}, nothing=IDLE),
+    ApiRoute("chat_messages", "GET", "/chat/{thread_id}/messages", "thread", r.chat_messages, {JSON: ChatMessages}),
+    ApiRoute("chat_stop", "POST", "/chat/{thread_id}/stop", "thread", r.chat_stop, {JSON: Stopped}, 202, errors=(404, 409)),
     ApiRoute("token", "POST", "/broadcasting/token", "thread", r.token, {JSON: Token}, accepts={JSON: TokenFor}, errors=(404,)),
     ApiRoute("health", "GET", "/health", "anybody", r.health, {JSON: Health}),
     ApiRoute("metrics", "GET", "/metrics", "host", r.metrics, {TEXT: str}),

@@ -22,6 +22,7 @@ from runcast.app.http.json_shapes import (
     LONGEST_TITLE,
     AgentList,
     Branch,
+    ChatMessages,
     EnvelopePage,
     Health,
     Rename,
@@ -45,6 +46,8 @@ from runcast.app.http.sse import live, of_run, position
 from runcast.app.nodes.agent_descriptions import asked, described
 from runcast.app.nodes.requests import threads_of
 from runcast.app.runs.run import Run
+from runcast.app.skins import ai_sdk
+from runcast.app.skins.ui_messages import Request as ChatRequest
 from runcast.app.tenants.cursors import seal, unseal
 from runcast.app.tenants.tokens import LIFETIME, watch_token
 from runcast.broadcast import Position
@@ -227,12 +230,7 @@ async def run_agent(request: ApiRequest, name: str | None = None) -> EventStream
     _check_ids(given)
     await request.allow_thread(given.thread_id)
     cast = request.cast
-    if name is None:
-        if len(cast.agents) != 1:
-            known = ", ".join(cast.agents) or "none"
-            raise NotFound(f"name the agent: post to agents/{{name}}; there are: {known}")
-        name = next(iter(cast.agents))
-    run = await cast.take(cast.agent(name), given)
+    run = await cast.take(cast.agent(_agent(cast, name)), given)
     return EventStream(of_run(run, cast.log), request.options.keepalive)
 
 
@@ -242,6 +240,44 @@ async def token(request: ApiRequest) -> Answer:
     thread_id = await request.allow_thread(identifier("thread_id", given))
     made = watch_token(request.cast, thread_id)
     return Answer(Token(thread_id=thread_id, token=made, expires_in=LIFETIME))
+
+
+# -------------------------------------------------------------------- AI SDK
+
+
+async def chat(request: ApiRequest, name: str | None = None) -> EventStream:
+    """What the AI SDK's `useChat` posts becomes a run; its UI message chunks are the answer."""
+    given = ChatRequest.of(await request.json())
+    await request.allow_thread(identifier("id", given.chat))
+    agent = _agent(request.cast, name)
+    return EventStream(
+        await ai_sdk.answer(request.cast, given, agent), request.options.keepalive, ai_sdk.HEADERS
+    )
+
+
+async def chat_stream(request: ApiRequest, *names: str) -> Answer | EventStream:
+    """The message that is being written, from its first chunk; 204 when there is none."""
+    thread_id = await request.allow_thread(names[-1])
+    found = await ai_sdk.active(request.cast, thread_id)
+    return (
+        Answer(b"", 204) if found is None else EventStream(found, request.options.keepalive, ai_sdk.HEADERS)
+    )
+
+
+async def chat_messages(request: ApiRequest, thread_id: str) -> Answer:
+    """The thread as the AI SDK's UI messages, without the one that is being written."""
+    await request.allow_thread(thread_id)
+    return Answer(ChatMessages(messages=await ai_sdk.messages(request.cast, thread_id)))
+
+
+async def chat_stop(request: ApiRequest, thread_id: str) -> Answer:
+    """Stop the thread's active run: the SDK's own stop only closes its stream."""
+    await request.allow_thread(thread_id)
+    await request.json()
+    run_id = await ai_sdk.stop(request.cast, thread_id)
+    if run_id is None:
+        raise NotFound(f"no run is active in thread {thread_id!r}")
+    return Answer(Stopped(thread_id=thread_id, run_id=run_id, status="asked"), 202)
 
 
 # ---------------------------------------------------------------------- host
@@ -317,6 +353,14 @@ async def _say(cast: Cast, thread_id: str, given: Mapping[str, Any], *, from_run
     return _started(
         await cast.say(thread_id, message, agent=agent, from_run=from_run, forwarded_props=props)  # pyright: ignore[reportUnknownArgumentType]  # checked above
     )
+
+
+def _agent(cast: Cast, name: str | None) -> str:
+    """The agent that a path names, or the only one."""
+    if name is None and len(cast.agents) != 1:
+        known = ", ".join(cast.agents) or "none"
+        raise NotFound(f"name the agent at the end of the path; there are: {known}")
+    return next(iter(cast.agents)) if name is None else cast.agent(name).name
 
 
 def _heavy_input(body: bytes, dropped: list[str]) -> RunAgentInput:
