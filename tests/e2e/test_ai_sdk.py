@@ -27,6 +27,7 @@ from ag_ui.core import (
 )
 
 from runcast.app import Cast
+from runcast.app.skins.ui_messages import reduce_chunks
 from tests.app.agents import asker, parrot, said
 from tests.app.serving import Served, serving
 from tests.conftest import missing
@@ -287,3 +288,24 @@ async def test_a_run_that_is_cut_short_ends_its_stream_with_a_sentence(host: Ser
         rest = [json.loads(line[6:]) async for line in lines if line.startswith("data: {")]
     assert [each["type"] for each in rest][-4:] == ["text-end", "error", "finish-step", "finish"]
     assert "cut short" in rest[-3]["errorText"]
+
+
+async def test_a_stream_goes_on_where_a_node_resumes_the_run(slow: Slow) -> None:
+    cast = Cast.open("memory://", agents=[slow], recover="continue", recover_every=0.1)
+    body = {"id": "t1", "messages": [{"role": "user", "parts": [{"type": "text", "text": "x"}]}]}
+    async with (
+        serving(cast) as host,
+        host.http.stream("POST", "/chat/slow", json=body, timeout=httpx.Timeout(60)) as answer,
+    ):
+        lines = answer.aiter_lines()
+        chunks = [json.loads((await anext(lines))[6:])]
+        await slow.reached.wait()
+        (run,) = cast.active
+        await run.release_running()
+        slow.go.set()
+        chunks += [json.loads(line[6:]) async for line in lines if line.startswith("data: {")]
+        stored = (await host.http.get("/chat/t1/messages")).json()["messages"][1:]
+    texts = [part["text"] for part in reduce_chunks(chunks) if part["type"] == "text"]
+    assert texts == ["".join(f"{n} " for n in range(50))]
+    assert [each["type"] for each in chunks].count("finish") == 1
+    assert stored == [{"id": chunks[0]["messageId"], "role": "assistant", "parts": reduce_chunks(chunks)}]
