@@ -23,7 +23,7 @@ SHELLS = tuple(
     for pattern in (
         r"adapters/(frameworks|driving/(fault_log|pump|sink_thread))\.py",
         r"adapters/[a-z_]+/(adapter|announcement|callbacks|client|hosting|plugin)\.py",
-        r"adapters/langgraph/(preparation|probe)\.py",
+        r"adapters/langgraph/(graph_stream|preparation|probe)\.py",
         r"adapters/adk/running/\w+\.py",
         r"slim/log/\w+\.py",
         r"slim/archive/(?!lineage)\w+\.py",

@@ -8,27 +8,36 @@ messages, and does it hold the graph's state?
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from ag_ui.core import Event, Message, ResumeEntry, RunAgentInput, UserMessage
 from pydantic import TypeAdapter
 
 from runcast.adapters.langgraph import LangGraphAdapter, LangGraphOptions
 from runcast.adapters.langgraph.intake.messages import to_agui
+from runcast.adapters.langgraph.options import Stream
 from runcast.adapters.langgraph.plain_values import plain
 from runcast.slim.protocol.verifier import verify
 from tests.adapters.langgraph.recordings import freeze, trimmed
 
+STREAMS: tuple[Stream, ...] = ("v2", "v3")
+MADE_UP = re.compile(r"(lc_run--)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{32}\b")
+TIMES = re.compile(r'"timestamp": \d+|\d{4}-\d\d-\d\dT[\d:.]+')
+over_both_streams = pytest.mark.parametrize("stream", STREAMS)
 MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 
 
 class Stage:
     """One thread of one graph, played run by run."""
 
-    def __init__(self, oracle: Any = None) -> None:
+    def __init__(self, oracle: Any = None, *, stream: Stream = "auto") -> None:
         self.oracle = oracle
+        self.stream: Stream = stream
         self.adapter: LangGraphAdapter | None = None
         self.graph: Any = None
         self.runs: list[list[Event]] = []
@@ -45,6 +54,7 @@ class Stage:
     def play(self, graph: Any, *, options: LangGraphOptions | None = None, **settings: Any) -> Stage:
         """Set the graph up."""
         self.graph = graph
+        options = replace(options or LangGraphOptions(), stream=self.stream)
         self.adapter = LangGraphAdapter(graph, options=options, **settings)
         prepared, original = self.adapter._prepare, graph.astream
         waiting: list[Any] = []
@@ -187,6 +197,28 @@ def args(text: str) -> Any:
         return json.loads(text or "{}")
     except ValueError:
         return text
+
+
+def alike(runs: Sequence[Sequence[Event]]) -> list[str]:
+    """Events to compare with those of another play: made-up ids by their order, no times, arguments as JSON."""
+    ids: dict[str, str] = {}
+    lines: list[str] = []
+    for event in (event for run in runs for event in run):
+        shown = event.model_dump(mode="json", by_alias=True, exclude={"timestamp"})
+        if event.type == "TOOL_CALL_ARGS":
+            shown["delta"] = args(shown["delta"])
+        line = TIMES.sub("", json.dumps(shown))
+        lines.append(MADE_UP.sub(lambda found: ids.setdefault(found.group(), f"#{len(ids)}"), line))
+    return lines
+
+
+def before_1_0(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Events for the client before 1.0, which has no form for results of several parts."""
+    shown = [event.model_dump(mode="json", by_alias=True) for event in events]
+    for event in shown:
+        if isinstance(event.get("content"), list):
+            event["content"] = json.dumps(event["content"])
+    return shown
 
 
 def types(events: Sequence[Event], *, steps: bool = False) -> list[str]:

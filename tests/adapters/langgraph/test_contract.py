@@ -13,11 +13,12 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 from runcast.adapters.langgraph import LangGraphOptions
+from runcast.adapters.langgraph.options import Stream
 from tests.adapters.contract import REFUSALS, STORIES, told
 from tests.adapters.langgraph.fakes import calls, piece, say
 from tests.adapters.langgraph.scenes.book import add, agent, chat
 from tests.adapters.langgraph.scenes.reasoning import FORMATS
-from tests.adapters.langgraph.stage import Stage
+from tests.adapters.langgraph.stage import Stage, over_both_streams
 
 ADD = '{"a":1,"b":2}'
 
@@ -69,9 +70,10 @@ async def stopped(stage: Stage) -> list[Any]:
     return events
 
 
+@over_both_streams
 @pytest.mark.parametrize("story", STORIES)
-async def test_a_story_is_told_as_on_every_framework(story: str):
-    stage = Stage().play(GRAPHS[story]())
+async def test_a_story_is_told_as_on_every_framework(story: str, stream: Stream):
+    stage = Stage(stream=stream).play(GRAPHS[story]())
     runs = [await stopped(stage) if story == "cancel" else await stage.send("hi")]
     if len(STORIES[story]) > 1:
         [asked] = runs[0][-1].outcome.interrupts

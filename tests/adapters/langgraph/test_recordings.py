@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from ag_ui.core import Event
 from runcast.slim.protocol.verifier import verify
 from tests.adapters.langgraph.recordings import Recording, golden, load, recordings, written
 from tests.adapters.langgraph.scenes import SCENES
+from tests.adapters.langgraph.stage import before_1_0
 
 every_recording = pytest.mark.parametrize("path", recordings(), ids=lambda path: path.stem)
 
@@ -84,14 +84,9 @@ def plainly(event: Event) -> dict[str, Any]:
 @every_recording
 @pytest.mark.oracle
 def test_the_client_before_1_0_takes_every_stream(path: Path, oracle: Any):
-    """All but results of several parts, for which it has no form."""
     recording = load(path)
     for run in range(len(recording.runs)):
-        events = [plainly(event) for event in recording.events(run)]
-        for event in events:
-            if isinstance(event.get("content"), list):
-                event["content"] = json.dumps(event["content"])
-        answer = oracle.earlier(events)
+        answer = oracle.earlier(before_1_0(recording.events(run)))
         assert answer["ok"], answer["error"]
 
 

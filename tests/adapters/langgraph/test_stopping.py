@@ -14,10 +14,11 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from runcast.adapters import UnknownRun
 from runcast.adapters.langgraph import LangGraphAdapter
+from runcast.adapters.langgraph.options import Stream
 from runcast.slim.protocol.verifier import verify
 from tests.adapters.langgraph.fakes import StreamingModel, calls, piece, say
 from tests.adapters.langgraph.scenes.book import agent
-from tests.adapters.langgraph.stage import Stage
+from tests.adapters.langgraph.stage import Stage, over_both_streams
 
 
 @tool
@@ -53,9 +54,10 @@ async def stopped_at(adapter: LangGraphAdapter, input: Any, wanted: str, *, hard
     return events
 
 
-async def test_47_hard_in_a_token():
+@over_both_streams
+async def test_47_hard_in_a_token(stream: Stream):
     model = StreamingModel(turns=[say(*"abcdefgh")], delay=0.01)
-    stage = Stage().play(_slow(model))
+    stage = Stage(stream=stream).play(_slow(model))
     events = await stopped_at(stage.adapter, stage.input("hi"), "TEXT_MESSAGE_CONTENT", hard=True)
     assert [event.type.value for event in events][-3:] == [
         "TEXT_MESSAGE_END",
@@ -74,14 +76,18 @@ def _slow(model: Any) -> Any:
     return builder.compile(checkpointer=InMemorySaver())
 
 
-async def test_47_hard_in_a_tool():
-    stage = Stage().play(agent([calls(piece("endless", "{}", "c1"))], say("never"), tools=[endless]))
+@over_both_streams
+async def test_47_hard_in_a_tool(stream: Stream):
+    stage = Stage(stream=stream).play(
+        agent([calls(piece("endless", "{}", "c1"))], say("never"), tools=[endless])
+    )
     events = await stopped_at(stage.adapter, stage.input("hi"), "TOOL_CALL_END", hard=True)
     assert events[-1].outcome.type == "cancelled"
 
 
-async def test_47_soft_at_a_step_border_and_on_from_there():
-    stage = Stage().play(two_steps())
+@over_both_streams
+async def test_47_soft_at_a_step_border_and_on_from_there(stream: Stream):
+    stage = Stage(stream=stream).play(two_steps())
     events = await stopped_at(stage.adapter, stage.input("hi"), "STEP_STARTED", hard=False)
     assert events[-1].outcome.type == "cancelled"
     assert "first" in str(events)
@@ -92,7 +98,8 @@ async def test_47_soft_at_a_step_border_and_on_from_there():
     assert [event.delta for event in events if event.type == "TEXT_MESSAGE_CONTENT"] == ["second"]
 
 
-async def test_47_leaving_stops_the_graph():
+@over_both_streams
+async def test_47_leaving_stops_the_graph(stream: Stream):
     reached = asyncio.Event()
 
     async def node(state: MessagesState) -> Any:
@@ -103,7 +110,7 @@ async def test_47_leaving_stops_the_graph():
             reached.set()
 
     builder = StateGraph(MessagesState).add_node("node", node).add_edge(START, "node")
-    stage = Stage().play(builder.compile(checkpointer=InMemorySaver()))
+    stage = Stage(stream=stream).play(builder.compile(checkpointer=InMemorySaver()))
     run = stage.adapter.run(stage.input("hi"))
     async for event in run:
         if event.type == "CUSTOM":
@@ -113,8 +120,11 @@ async def test_47_leaving_stops_the_graph():
     assert stage.adapter.stats()["active"] == 0
 
 
-async def test_47_a_cancelled_reader_still_gets_the_end():
-    stage = Stage().play(agent([calls(piece("endless", "{}", "c1"))], say("never"), tools=[endless]))
+@over_both_streams
+async def test_47_a_cancelled_reader_still_gets_the_end(stream: Stream):
+    stage = Stage(stream=stream).play(
+        agent([calls(piece("endless", "{}", "c1"))], say("never"), tools=[endless])
+    )
     events: list[Any] = []
 
     at_work = asyncio.Event()

@@ -7,11 +7,11 @@ except ImportError as _missing:
         'runcast.adapters.langgraph needs LangGraph: pip install "runcast[langgraph]"'
     ) from _missing
 
-from runcast.adapters.langgraph.activity import activity, activity_patch
 from runcast.adapters.langgraph.adapter import LangGraphAdapter
 from runcast.adapters.langgraph.callbacks import LangGraphCallbacks
 from runcast.adapters.langgraph.intake.messages import to_agui, to_langchain
 from runcast.adapters.langgraph.options import LangGraphOptions
+from runcast.adapters.langgraph.stream.custom_events import activity, activity_patch
 from runcast.adapters.langgraph.translator import CHECKPOINTS, STREAM_MODES, LangGraphTranslator
 
 del _langgraph

@@ -13,8 +13,6 @@ from functools import cached_property
 from typing import Any, Literal, Unpack
 
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
-from langchain_core.messages import AIMessageChunk, convert_to_messages
-from langgraph.runtime import RunControl
 
 from runcast.adapters.adapter import ResumePoint
 from runcast.adapters.client_schemas import AgentSchemas
@@ -22,12 +20,12 @@ from runcast.adapters.driving.fault_log import log_failure, log_untranslated
 from runcast.adapters.driving.pump import Pump
 from runcast.adapters.errors import ThreadBusy, UnknownRun
 from runcast.adapters.langgraph.capabilities import capabilities, schemas
+from runcast.adapters.langgraph.graph_stream import Call, GraphStream
 from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.intake.plan import ALL_ROLES
 from runcast.adapters.langgraph.options import ClientFields, LangGraphOptions
 from runcast.adapters.langgraph.preparation import Preparation, Prepared
-from runcast.adapters.langgraph.probe import Probe
-from runcast.adapters.langgraph.translator import CHECKPOINTS, STREAM_MODES, LangGraphTranslator
+from runcast.adapters.langgraph.translator import LangGraphTranslator
 from runcast.adapters.run_frame import RunIds
 from runcast.adapters.translator import translate_sync
 from runcast.slim.values.type_guards import as_mapping
@@ -38,10 +36,7 @@ class _Job:
     """A run: registered first, then prepared."""
 
     pump: Pump[Any] | None = None
-    control: RunControl = field(default_factory=RunControl)
-    input: Any = None
-    config: dict[str, Any] = field(default_factory=dict[str, Any])
-    context: Any = None
+    call: Call = field(default_factory=Call)
 
 
 class LangGraphAdapter:
@@ -69,6 +64,9 @@ class LangGraphAdapter:
         self._raw = raw
         self._options = _completed(graph, options or LangGraphOptions())
         self._preparation = Preparation(graph, dict(config or {}), self._options, context, self.schemas)
+        self._stream = GraphStream(
+            graph, self._options, stores=self._preparation.stores, local=self._preparation.local
+        )
         self._active: dict[str, _Job] = {}  # by run id
         self._busy: dict[str, str] = {}  # thread id -> its active run
 
@@ -105,8 +103,7 @@ class LangGraphAdapter:
             translator = await self._prepare(input, resume, job)
         except Exception as error:  # noqa: BLE001  a failing checkpointer is reported like a failing graph
             return _refused(error), self._refusing(input)
-        stream = self.graph.astream(job.input, job.config, **self._arguments(job))
-        return stream if self._preparation.local else _revived(stream), translator
+        return self._stream.parts(job.call), translator
 
     def run_sync(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> Iterator[Event]:
         """One run of a graph with synchronous nodes or checkpointer, on the caller's own thread."""
@@ -120,8 +117,7 @@ class LangGraphAdapter:
                 yield from refusing.start()
                 yield from refusing.fail(error)
                 return
-            parts = _logged(self.graph.stream(job.input, job.config, **self._arguments(job)))
-            yield from translate_sync(parts, translator)
+            yield from translate_sync(_logged(self._stream.parts_sync(job.call)), translator)
         finally:
             self._leave(input, job)
 
@@ -130,7 +126,7 @@ class LangGraphAdapter:
         job = self._active.get(run_id)
         if job is None:
             raise UnknownRun(f"no run {run_id!r} is active here")
-        job.control.request_drain("stopped")
+        job.call.control.request_drain("stopped")
         if job.pump is not None and (hard or not self._preparation.local):
             job.pump.cancel()
 
@@ -200,9 +196,9 @@ class LangGraphAdapter:
 
     def _prepared(self, prepared: Prepared, job: _Job) -> LangGraphTranslator:
         translator = self._translator(prepared.echo, **prepared.client)
-        job.input = prepared.input
-        job.context = prepared.context
-        job.config = self._preparation.config(prepared, Probe(translator.asides.append))
+        probe = self._stream.probe(translator.asides.append)
+        job.call.input, job.call.context = prepared.input, prepared.context
+        job.call.config = self._preparation.config(prepared, probe)
         return translator
 
     def _translator(self, input: RunAgentInput, **client: Unpack[ClientFields]) -> LangGraphTranslator:
@@ -220,21 +216,6 @@ class LangGraphAdapter:
         )
         translator.report_to(log_untranslated)
         return translator
-
-    # -------------------------------------------------------------- streaming
-
-    def _arguments(self, job: _Job) -> dict[str, Any]:
-        modes = [mode for mode in STREAM_MODES if mode != "tools"]  # `Probe` reports tools
-        if self._preparation.stores:
-            modes.append(CHECKPOINTS)
-        given: dict[str, Any] = {"stream_mode": modes, "subgraphs": self._options.subgraphs, "version": "v2"}
-        if job.context is not None:
-            given["context"] = job.context
-        if self._preparation.local:
-            given["control"] = job.control
-            if self._options.durability is not None and self._preparation.stores:
-                given["durability"] = self._options.durability
-        return given
 
 
 def _completed(graph: Any, options: LangGraphOptions) -> LangGraphOptions:
@@ -275,22 +256,6 @@ def _logged(parts: Iterator[Any]) -> Iterator[Any]:
     except Exception as error:
         log_failure(error)
         raise
-
-
-async def _revived(stream: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
-    """A remote graph's parts: its messages come as JSON."""
-    async for part in stream:
-        if part["type"] == "messages" and isinstance(part["data"][0], Mapping):
-            message, meta = part["data"]
-            yield {**part, "data": (_revive(message), meta)}
-        else:
-            yield part
-
-
-def _revive(message: Mapping[str, Any]) -> Any:
-    if message.get("type") == "AIMessageChunk":
-        return AIMessageChunk(**{key: value for key, value in message.items() if key != "type"})
-    return convert_to_messages([dict(message)])[0]
 
 
 def _milliseconds() -> int:

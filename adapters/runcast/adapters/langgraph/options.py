@@ -12,6 +12,7 @@ from typing import Any, Literal, TypedDict
 from ag_ui.core import Message
 
 Subagents = Literal["attributed", "inline", "hidden"]
+Stream = Literal["auto", "v2", "v3"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,9 @@ class LangGraphOptions:
 
     messages_key: str = "messages"
     """The channel that holds the conversation."""
+    stream: Stream = "auto"
+    """Which of LangGraph's streams is read: the parts of `astream` (`v2`), or the events of `astream_events` (`v3`). By
+    default the parts, where this LangGraph has them: reading events changes what models' messages are in the state."""
     subgraphs: bool = True
     """Show what happens inside subgraphs; without it, only the root graph's own nodes."""
     subagents: Subagents = "attributed"

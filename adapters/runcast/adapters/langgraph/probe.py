@@ -14,7 +14,7 @@ from langchain_core.runnables.config import set_config_context
 from langgraph.config import get_config, get_stream_writer
 from langgraph.errors import GraphBubbleUp
 
-from runcast.adapters.langgraph.stream.parts import RUN_MARK, Aside, source_of
+from runcast.adapters.langgraph.stream.parts import RUN_MARK, TOKEN, Aside, source_of
 from runcast.slim.values.type_guards import as_mapping
 
 try:  # what `ToolRuntime.emit_output_delta` writes to; a LangGraph without it has no such deltas
@@ -170,6 +170,37 @@ class Probe(BaseCallbackHandler):
             tool_call_writer.reset(token)
         if data is not None:
             self._report("tools", {**data, "tool_call_id": call_id})
+
+
+class TokenProbe(Probe):
+    """The same beside LangGraph's event stream, which leaves out the tokens of a model that a node streams itself."""
+
+    def __init__(self, aside: Callable[[Aside], None]) -> None:
+        super().__init__(aside)
+        self._metadata: dict[UUID, Mapping[str, Any]] = {}
+
+    def on_chat_model_start(
+        self,
+        serialized: Any,
+        messages: Any,
+        *,
+        run_id: UUID,
+        tags: Any = None,
+        metadata: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """A model starts."""
+        super().on_chat_model_start(
+            serialized, messages, run_id=run_id, tags=tags, metadata=metadata, **kwargs
+        )
+        if metadata is not None and not NOSTREAM.intersection(tags or ()):
+            self._metadata[run_id] = metadata
+
+    def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: UUID, **kwargs: Any) -> None:
+        """A chunk of a model's message."""
+        message, metadata = getattr(chunk, "message", None), self._metadata.get(run_id)
+        if message is not None and metadata is not None:
+            self._report(TOKEN, {"chunk": message, "metadata": metadata})
 
 
 def tool_started(call_id: str, serialized: Any, inputs: Any) -> dict[str, Any]:

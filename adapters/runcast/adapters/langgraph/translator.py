@@ -15,17 +15,16 @@ from typing import Any, Unpack
 from ag_ui.core import Event, Message, RawEvent, RunAgentInput, ToolCallResultEvent
 
 from runcast.adapters.errors import Unanswerable, failure
-from runcast.adapters.langgraph.activity import activity, activity_event
 from runcast.adapters.langgraph.interrupts import Pending
 from runcast.adapters.langgraph.options import ClientFields, ClientView, LangGraphOptions
 from runcast.adapters.langgraph.plain_values import Encoder, listed, plain
-from runcast.adapters.langgraph.stream.custom_events import CustomEvents
+from runcast.adapters.langgraph.stream.custom_events import CustomEvents, activity, activity_event
 from runcast.adapters.langgraph.stream.graph_messages import Conversations, ToMessages
 from runcast.adapters.langgraph.stream.graph_state import StateView, as_state
 from runcast.adapters.langgraph.stream.message_content import text_of
 from runcast.adapters.langgraph.stream.model_output import ModelOutput
 from runcast.adapters.langgraph.stream.open_message import Emission, usage_of
-from runcast.adapters.langgraph.stream.parts import Aside, Namespace, Namespaces, decode, task_of
+from runcast.adapters.langgraph.stream.parts import Aside, Namespace, Namespaces, decode, error_of, task_of
 from runcast.adapters.langgraph.stream.positions import UNKNOWN, Progress
 from runcast.adapters.langgraph.stream.steps import Steps, decision, is_hook
 from runcast.adapters.langgraph.stream.subagents import Scopes
@@ -308,7 +307,7 @@ class LangGraphTranslator:
             interrupts, call_id=self._scopes.call_of(task_id), owner=self._scopes.scope(ns).owner
         )
         events = self._output.task_over(task_id, whole=whole)
-        events += self._scopes.task_over(task_id, error=_as_error(error), interrupts=interrupts)
+        events += self._scopes.task_over(task_id, error=error_of(error), interrupts=interrupts)
         self._conversations.task_over(task_id)
         if whole:
             self._progress.done(ns, task_id)
@@ -395,10 +394,3 @@ class LangGraphTranslator:
         self._results.forget(gone, calls)
         self._output.forget(gone)
         return events
-
-
-def _as_error(error: Any) -> BaseException | None:
-    """A failed task's error: the exception itself, or its text if the graph ran elsewhere."""
-    if error is None or isinstance(error, BaseException):
-        return error
-    return RuntimeError(str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AIMessageChunk
@@ -11,8 +12,15 @@ from tests.adapters.langgraph.scenes.book import agent, chat, echo, scene
 from tests.adapters.langgraph.stage import Stage, types
 
 
-def blocks(*content: Any, **fields: Any) -> AIMessageChunk:
-    return AIMessageChunk(content=list(content), **fields)
+def blocks(*content: Any, provider: str | None = None, **fields: Any) -> AIMessageChunk:
+    """A chunk of blocks, marked as its provider's integration marks it."""
+    marked = {"response_metadata": {"model_provider": provider}} if provider else {}
+    return AIMessageChunk(content=list(content), **marked, **fields)
+
+
+anthropic = partial(blocks, provider="anthropic")
+openai = partial(blocks, provider="openai")
+bedrock = partial(blocks, provider="bedrock_converse")
 
 
 def summary(text: str) -> dict[str, Any]:
@@ -22,9 +30,9 @@ def summary(text: str) -> dict[str, Any]:
 
 FORMATS: dict[str, list[AIMessageChunk]] = {
     "anthropic": [
-        blocks({"type": "thinking", "thinking": "hm", "index": 0}),
-        blocks({"type": "thinking", "thinking": "mm", "index": 0}),
-        blocks({"type": "text", "text": "so", "index": 1}),
+        anthropic({"type": "thinking", "thinking": "hm", "index": 0}),
+        anthropic({"type": "thinking", "thinking": "mm", "index": 0}),
+        anthropic({"type": "text", "text": "so", "index": 1}),
     ],
     "standard": [
         blocks({"type": "reasoning", "reasoning": "hm", "index": 0}),
@@ -32,16 +40,16 @@ FORMATS: dict[str, list[AIMessageChunk]] = {
         blocks({"type": "text", "text": "so", "index": 1}),
     ],
     "responses": [
-        AIMessageChunk(content=[], id="resp_1"),
-        blocks({"type": "reasoning", "id": "rs_1", "summary": [], "index": 0}),
-        blocks(summary("hm")),
-        blocks(summary("mm")),
-        blocks({"type": "text", "text": "so", "index": 1}),
+        openai(id="resp_1"),
+        openai({"type": "reasoning", "id": "rs_1", "summary": [], "index": 0}),
+        openai(summary("hm")),
+        openai(summary("mm")),
+        openai({"type": "text", "text": "so", "index": 1}),
     ],
     "bedrock": [
-        blocks({"type": "reasoning_content", "reasoning_content": {"text": "hm"}, "index": 0}),
-        blocks({"type": "reasoning_content", "reasoning_content": {"text": "mm"}, "index": 0}),
-        blocks({"type": "text", "text": "so", "index": 1}),
+        bedrock({"type": "reasoning_content", "reasoning_content": {"text": "hm"}, "index": 0}),
+        bedrock({"type": "reasoning_content", "reasoning_content": {"text": "mm"}, "index": 0}),
+        bedrock({"type": "text", "text": "so", "index": 1}),
     ],
     "deepseek": [
         AIMessageChunk(content="", additional_kwargs={"reasoning_content": "hm"}),
@@ -78,7 +86,7 @@ for each in FORMATS:
 
 @scene("22_signature_in_its_own_chunk")
 async def signature(stage: Stage) -> None:
-    signed = blocks({"type": "thinking", "thinking": "", "signature": "SIG", "index": 0})
+    signed = anthropic({"type": "thinking", "thinking": "", "signature": "SIG", "index": 0})
     thought, more, speech = FORMATS["anthropic"]
     stage.play(chat([thought, more, signed, speech]))
     events = await stage.send("hi")
@@ -90,8 +98,8 @@ async def signature(stage: Stage) -> None:
 
 @scene("22_redacted_thinking")
 async def redacted(stage: Stage) -> None:
-    hidden = blocks({"type": "redacted_thinking", "data": "sealed", "index": 0})
-    stage.play(chat([hidden, blocks({"type": "text", "text": "so", "index": 1})]))
+    hidden = anthropic({"type": "redacted_thinking", "data": "sealed", "index": 0})
+    stage.play(chat([hidden, anthropic({"type": "text", "text": "so", "index": 1})]))
     events = await stage.send("hi")
     assert "REASONING_ENCRYPTED_VALUE" in types(events)
     assert thoughts(events) == ""
@@ -112,7 +120,9 @@ async def signed_call(stage: Stage) -> None:
 @scene("23_reasoning_cut_by_max_tokens")
 async def cut_short(stage: Stage) -> None:
     first, second, _ = FORMATS["anthropic"]
-    cut = second.model_copy(update={"response_metadata": {"stop_reason": "max_tokens"}})
+    cut = second.model_copy(
+        update={"response_metadata": {**second.response_metadata, "stop_reason": "max_tokens"}}
+    )
     stage.play(chat([first, cut]))
     events = await stage.send("hi")
     end = next(event for event in events if event.type == "TEXT_MESSAGE_END")
@@ -122,7 +132,7 @@ async def cut_short(stage: Stage) -> None:
 
 @scene("24_reasoning_and_text_in_one_chunk")
 async def mixed(stage: Stage) -> None:
-    both = blocks(
+    both = anthropic(
         {"type": "thinking", "thinking": "hm", "index": 0}, {"type": "text", "text": "so", "index": 1}
     )
     stage.play(chat([both]))
@@ -134,7 +144,7 @@ async def mixed(stage: Stage) -> None:
 @scene("25_reasoning_then_call_then_reasoning")
 async def reasoning_then_tool(stage: Stage) -> None:
     asked = calls(piece("echo", '{"text":"x"}', "c1", 1))
-    again = blocks({"type": "thinking", "thinking": "oh", "index": 2})
+    again = anthropic({"type": "thinking", "thinking": "oh", "index": 2})
     stage.play(agent([FORMATS["anthropic"][0], asked, again], say("ok"), tools=[echo]))
     events = await stage.send("hi")
     assert types(events).count("REASONING_START") == 2

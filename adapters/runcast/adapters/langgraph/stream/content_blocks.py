@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from runcast.adapters.langgraph.plain_values import listed
-from runcast.slim.values.type_guards import as_mapping
+from runcast.slim.values.type_guards import as_mapping, is_object
 
 Kind = Literal["text", "reasoning", "signature", "text-signature", "call-signature", "other"]
 
@@ -57,6 +57,10 @@ def _block(block: Mapping[str, Any]) -> Iterator[Piece]:
         return
     elif kind in _REASONING:
         yield from _REASONING[kind](block)
+    elif kind == "non_standard" and is_object(
+        block.get("value")
+    ):  # a provider's own block, as LangChain wraps it
+        yield from _block({"index": block.get("index"), **block["value"]})
     else:  # media, server tools, code that ran: the protocol's messages have no place for them
         yield Piece("other", block=block)
 

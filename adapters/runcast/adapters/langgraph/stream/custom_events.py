@@ -1,23 +1,52 @@
 """Events of the application itself: what nodes write to a StreamWriter, dispatched events, and tools' own progress.
 
-A value `{"name", "value"}` becomes a CUSTOM event of that name, an activity (see `activity`) an ACTIVITY event, and any
-other value CUSTOM `langgraph.custom`. A tool's start and end are left out if a model asked for the call: the call and
-its result show them already.
+A value `{"name", "value"}` becomes a CUSTOM event of that name, an activity an ACTIVITY event, and any other value CUSTOM
+`langgraph.custom`. A tool's start and end are left out if a model asked for the call: the call and its result show them
+already.
+
+An activity is structured progress that is shown as a message of its own. A node writes it to its StreamWriter:
+`writer(activity("plan-1", "PLAN", {"steps": [...]}))`, and changes it with
+`writer(activity_patch("plan-1", "PLAN", [{"op": "replace", "path": "/steps/0/done", "value": True}]))`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ag_ui.core import CustomEvent, Event
+from ag_ui.core import ActivityDeltaEvent, ActivitySnapshotEvent, CustomEvent, Event
 
-from runcast.adapters.langgraph.activity import activity_event
 from runcast.adapters.langgraph.plain_values import plain
 from runcast.adapters.langgraph.stream.open_message import Emission
 from runcast.adapters.langgraph.stream.parts import Namespace
 from runcast.adapters.langgraph.stream.subagents import Scopes
 from runcast.slim.values.type_guards import as_mapping
+
+ACTIVITY = "runcast.activity"
+
+
+def activity(
+    id: str, activity_type: str, content: Mapping[str, Any], *, replace: bool = True
+) -> dict[str, Any]:
+    """What to write to a StreamWriter so that the client shows, or replaces, an activity."""
+    return {ACTIVITY: {"id": id, "type": activity_type, "content": dict(content), "replace": replace}}
+
+
+def activity_patch(id: str, activity_type: str, patch: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What to write to a StreamWriter so that a shown activity changes, by JSON Patch."""
+    return {ACTIVITY: {"id": id, "type": activity_type, "patch": [dict(each) for each in patch]}}
+
+
+def activity_event(value: Any, tags: Mapping[str, Any]) -> Event | None:
+    """The event of a custom value, if it is an activity."""
+    asked = as_mapping(as_mapping(value).get(ACTIVITY))
+    if not asked:
+        return None
+    named: dict[str, Any] = {"message_id": str(asked["id"]), "activity_type": str(asked["type"]), **tags}
+    if "patch" in asked:
+        return ActivityDeltaEvent.model_validate({**named, "patch": plain(asked["patch"])})
+    replaced: dict[str, Any] = {} if asked.get("replace", True) else {"replace": False}
+    return ActivitySnapshotEvent(content=plain(asked["content"]), **replaced, **named)
 
 
 class CustomEvents:
@@ -59,5 +88,5 @@ class CustomEvents:
         if scope.hidden:
             return []
         tags = self._emission.tags(scope.owner)
-        activity = activity_event(value, tags)
-        return [activity or CustomEvent(name=name, value=plain(value), **tags)]
+        shown = activity_event(value, tags)
+        return [shown or CustomEvent(name=name, value=plain(value), **tags)]

@@ -253,7 +253,7 @@ class ModelOutput:
             return []
         mark = meta.get(RUN_MARK)
         superseded = self._superseded(task)
-        it = self._new(message.id, meta, owner, mark=mark, task=task, name=message.name)
+        it = self._new(message.id, meta, owner, mark=mark, task=task, name=_name_of(message, meta))
         self._public[message.id] = it.id
         if mark:
             self._public[RUN_PREFIX + mark] = it.id

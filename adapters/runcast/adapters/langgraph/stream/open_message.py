@@ -257,7 +257,7 @@ class OpenMessage:
             events += self._open(call, {}, last=True)
             if call.repeated:
                 continue
-            left = call.take_args() or ("" if call.has_args else "{}")
+            left = call.take_args() or ("" if call.has_args or broken else "{}")
             events += blocks.args(call.id, left)
         if broken is None and not (self.call_ids or self.known or blocks.is_open(self.id)):
             events += self.text("")  # an empty message is one, in the state

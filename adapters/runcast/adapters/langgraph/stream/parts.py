@@ -16,10 +16,38 @@ from runcast.slim.values.type_guards import as_mapping, is_list, is_object
 
 SOURCE = "lc_source"  # langchain's mark of a message or a model call that middleware makes for itself
 INTERNAL = "lc_internal_call"
-RUN_MARK = "runcast_run_id"  # in a chunk's metadata: which model run it belongs to
+RUN_MARK = "runcast_model_run"  # in a chunk's metadata: which model run it belongs to
+TOKEN = "token"  # an aside: a chunk of a model that a node streams itself
+UNREAD = "unread"  # a part that could not be read: its data is the error
 SEPARATOR = "|"  # between a namespace's segments, where LangGraph writes it as one string
 Namespace = tuple[str, ...]
 Part = Mapping[str, Any]
+
+
+class Chunk:
+    """A piece of a model's message, with the fields of LangChain's AIMessageChunk that the translator reads."""
+
+    type = "AIMessageChunk"
+
+    def __init__(
+        self,
+        id: str,
+        content: Any = "",
+        extra: Mapping[str, Any] | None = None,
+        *,
+        tool_call_chunks: Sequence[Mapping[str, Any]] = (),
+        usage: Any = None,
+        facts: Mapping[str, Any] | None = None,
+        last: bool = False,
+    ) -> None:
+        self.id = id
+        self.name = None
+        self.content = content
+        self.additional_kwargs = extra or {}
+        self.tool_call_chunks = tool_call_chunks
+        self.usage_metadata = usage
+        self.response_metadata = facts or {}
+        self.chunk_position = "last" if last else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +59,27 @@ class Aside:
 
 
 def decode(part: Any) -> Part:
-    """Any form of part as `{"type", "ns", "data"}`: v2 dicts, v1 `(ns, mode, data)` tuples, runcast's asides."""
+    """Any form of part as `{"type", "ns", "data"}`: v2 dicts, v1 `(ns, mode, data)` tuples, runcast's asides.
+
+    Raises the error of a part that could not be read.
+    """
     if isinstance(part, tuple):
         ns, mode, data = cast("tuple[Namespace, str, Any]", part)
         part = {"type": mode, "ns": tuple(ns), "data": data}
     held = as_mapping(part)
     data = held["data"]
+    if held["type"] == UNREAD:
+        raise data
     if isinstance(data, Aside):
         return {"type": data.type, "ns": held["ns"], "data": data.data}
     return held
+
+
+def error_of(error: Any) -> BaseException | None:
+    """A failed task's error: the exception itself, or its text if the graph ran elsewhere."""
+    if error is None or isinstance(error, BaseException):
+        return error
+    return RuntimeError(str(error))
 
 
 def task_of(segment: str) -> str:

@@ -22,7 +22,8 @@ class Results:
     def __init__(self, blocks: OpenBlocks, *, answered: Collection[str] = ()) -> None:
         self._blocks = blocks
         self._siblings: dict[str, list[str]] = {}  # call -> all unanswered calls of its message, in order
-        self._answered = set(answered)  # result message ids the client holds already
+        # ids of results that the client holds already; one without an id is shown when the state has given it one
+        self._answered: set[str | None] = {None, *answered}
         self._repeated: set[str] = set()  # calls with an id that an earlier message's call has
         self.restate = False  # something of them is not shown yet
         # call -> its result, owner and place, waiting for earlier calls

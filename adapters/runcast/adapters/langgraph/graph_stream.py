@@ -1,0 +1,164 @@
+"""The stream of a run, by whichever of LangGraph's two streams it is read: always as parts.
+
+`astream(version="v2")` yields parts. `astream_events(version="v3")` yields protocol events, to which a transformer of
+ours listens: the events' own log leaves out tasks. Knows how each is asked, not what parts mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from inspect import Parameter, signature
+from typing import Any
+
+from langchain_core.messages import AIMessageChunk, convert_to_messages
+from langgraph.runtime import RunControl
+
+from runcast.adapters.langgraph.intake.stream_events import StreamEvents
+from runcast.adapters.langgraph.options import LangGraphOptions
+from runcast.adapters.langgraph.probe import Probe, TokenProbe
+from runcast.adapters.langgraph.stream.parts import UNREAD, Aside, Part
+from runcast.adapters.langgraph.translator import CHECKPOINTS, STREAM_MODES
+
+VAR_KEYWORD = Parameter.VAR_KEYWORD
+
+
+@dataclass(slots=True)
+class Call:
+    """What a graph is run with."""
+
+    input: Any = None
+    config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    context: Any = None
+    control: RunControl = field(default_factory=RunControl)
+
+
+class GraphStream:
+    """Opens the stream of one graph, run by run."""
+
+    def __init__(self, graph: Any, options: LangGraphOptions, *, stores: bool, local: bool) -> None:
+        """Raises `ValueError` if the options name a stream that this graph does not have."""
+        self._graph = graph
+        self._options = options
+        self._stores = stores
+        self._local = local
+        modes = [mode for mode in STREAM_MODES if mode != "tools"]  # `Probe` reports tools
+        self._modes = (*modes, CHECKPOINTS) if stores else tuple(modes)
+        self.version = _version(graph, options, local)
+
+    def probe(self, aside: Callable[[Aside], None]) -> Probe:
+        """The callback handler that goes with a run."""
+        return Probe(aside) if self.version == "v2" else TokenProbe(aside)
+
+    def parts(self, call: Call) -> AsyncIterator[Any]:
+        """The parts of an asynchronous run. Close it to stop the run."""
+        if self.version == "v3":
+            return self._from_events(call)
+        stream = self._graph.astream(call.input, call.config, **self._asked(call))
+        return stream if self._local else _revived(stream)
+
+    def parts_sync(self, call: Call) -> Iterator[Any]:
+        """The parts of a synchronous run, on the caller's own thread."""
+        if self.version == "v3":
+            return self._from_events_sync(call)
+        parts: Iterator[Any] = self._graph.stream(call.input, call.config, **self._asked(call))
+        return parts
+
+    def _asked(self, call: Call) -> dict[str, Any]:
+        given = self._given(call)
+        return {
+            "stream_mode": list(self._modes),
+            "subgraphs": self._options.subgraphs,
+            "version": "v2",
+            **given,
+        }
+
+    def _given(self, call: Call) -> dict[str, Any]:
+        given: dict[str, Any] = {} if call.context is None else {"context": call.context}
+        if self._local:
+            given["control"] = call.control
+            if self._options.durability is not None and self._stores:
+                given["durability"] = self._options.durability
+        return given
+
+    # ---------------------------------------------------------------- events
+
+    def _listener(self) -> tuple[str, Any]:
+        """The name under which the run hands out our parts, and the factory of the transformer that makes them."""
+        from langgraph.stream import StreamChannel, StreamTransformer
+
+        modes, events = self._modes, StreamEvents(subgraphs=self._options.subgraphs)
+        name = "runcast"
+
+        class Listener(StreamTransformer):
+            required_stream_modes = modes
+
+            def __init__(self, scope: tuple[str, ...] = ()) -> None:
+                super().__init__(scope)
+                self._parts: StreamChannel[Part] = StreamChannel()
+
+            def init(self) -> dict[str, Any]:
+                return {name: self._parts}
+
+            def process(self, event: Any) -> bool:
+                if not self.scope:  # a subgraph's listener hears again what the root's has heard
+                    for part in _read(events, event):
+                        self._parts.push(part)
+                return True
+
+        return name, Listener
+
+    async def _from_events(self, call: Call) -> AsyncGenerator[Any, None]:
+        name, listener = self._listener()
+        run = await self._graph.astream_events(
+            call.input, call.config, version="v3", transformers=[listener], **self._given(call)
+        )
+        async with run:
+            async for part in run.extensions[name]:
+                yield part
+
+    def _from_events_sync(self, call: Call) -> Iterator[Any]:
+        name, listener = self._listener()
+        run = self._graph.stream_events(
+            call.input, call.config, version="v3", transformers=[listener], **self._given(call)
+        )
+        with run:
+            yield from run.extensions[name]
+
+
+def _read(events: StreamEvents, event: Any) -> list[Part]:
+    """The parts of an event. One that cannot be read must not end the run: the translator reports it."""
+    try:
+        return events.parts(event)
+    except Exception as error:  # noqa: BLE001  reported
+        return [{"type": UNREAD, "ns": (), "data": error}]
+
+
+def _version(graph: Any, options: LangGraphOptions, local: bool) -> str:
+    """The stream to read: parts, unless events are asked for or are all that this LangGraph has."""
+    if options.stream == "auto":
+        taken = signature(graph.astream).parameters.values() if local else ()
+        parts = not local or any(each.name == "version" or each.kind is VAR_KEYWORD for each in taken)
+        return "v2" if parts else "v3"
+    if options.stream == "v3" and not (local and hasattr(graph, "stream_transformers")):
+        raise ValueError(
+            "this graph has no v3 event stream here: it is remote, or LangGraph is older than 1.2; "
+            'leave LangGraphOptions(stream="auto")'
+        )
+    return options.stream
+
+
+async def _revived(stream: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
+    """A remote graph's parts: its messages come as JSON."""
+    async for part in stream:
+        if part["type"] == "messages" and isinstance(part["data"][0], Mapping):
+            message, meta = part["data"]
+            yield {**part, "data": (_revive(message), meta)}
+        else:
+            yield part
+
+
+def _revive(message: Mapping[str, Any]) -> Any:
+    if message.get("type") == "AIMessageChunk":
+        return AIMessageChunk(**{key: value for key, value in message.items() if key != "type"})
+    return convert_to_messages([dict(message)])[0]
