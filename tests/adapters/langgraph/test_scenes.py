@@ -29,6 +29,7 @@ IN_STATE = "results without an id are shown when the state gives them one"
 LATE = "what a block holds besides text comes at the message's end"
 # The claims hold, but the events are not the same.
 DIFFERENT = {
+    "01_plain_text": "usage comes at the message's end",
     "17_handled_tool_error": IN_STATE,
     "21_reasoning_responses": "the provider's message id is dropped",
     "22_redacted_thinking": LATE,
@@ -36,6 +37,7 @@ DIFFERENT = {
     "25_blocks_messages_cannot_hold": LATE,
     "30_two_models_at_once_in_one_node": "the provider's message id is dropped",
     "33_send_fan_out": BLOCKS,
+    "34_model_error_mid_args": AT_ONCE,
     "36_subgraphs_switched_off": "a message that a subgraph emitted is shown from the state",
     "37_subgraph_called_in_a_node": BLOCKS,
     "38_nested_subagents": BLOCKS,
