@@ -6,6 +6,7 @@ import asyncio
 import json
 import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -27,6 +28,7 @@ from ag_ui.core import (
 )
 
 from runcast.app import Cast
+from runcast.app.skins import ai_sdk
 from runcast.app.skins.ui_messages import reduce_chunks
 from tests.app.agents import asker, parrot, said
 from tests.app.serving import Served, serving
@@ -201,24 +203,42 @@ async def test_the_clients_own_tool_gives_its_result(host: Served) -> None:
     assert view(answered) == ["user where?", "assistant [output-available] here: at sea"]
 
 
-async def test_a_reload_in_the_middle_of_a_run_ends_with_the_whole_message(host: Served, slow: Slow) -> None:
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_reload_in_the_middle_of_a_run_ends_with_the_whole_message(
+    host: Served, slow: Slow, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    """`late`: the run ends after the page has loaded its messages, and before it asks for the stream."""
+    active = ai_sdk.active
+
+    async def asked(cast: Cast, thread_id: str) -> Any:
+        (run,) = cast.active
+        if late:
+            slow.go.set()
+            await run.over()
+        found = await active(cast, thread_id)
+        slow.go.set()
+        return found
+
+    monkeypatch.setattr(ai_sdk, "active", asked)
     whole = "".join(f"{n} " for n in range(50))
     (left,) = await chat(host, "slow", {"say": "count", "leaveAfter": 20})
     assert whole.startswith(view(left)[1].removeprefix("assistant "))
     await slow.reached.wait()
     assert await kept(host) == ["user count"]
-    asyncio.get_running_loop().call_later(0.5, slow.go.set)
     (back,) = await chat(host, "slow", {"resume": True}, load=True)
     assert view(back) == ["user count", f"assistant {whole}".strip()]
     assert back["errors"] == []
     assert await kept(host) == view(back)
 
 
-async def test_nothing_is_resumed_where_nothing_runs(host: Served) -> None:
+async def test_nothing_is_resumed_where_nothing_runs(host: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     for path in ("/chat/t1/stream", "/chat/parrot/t1/stream"):
         assert (await host.http.get(path)).status_code == 204
     assert (await host.http.get("/chat/t1/messages")).json() == {"messages": []}
     assert (await host.http.post("/chat/t1/stop", json={})).status_code == 404
+    monkeypatch.setattr(ai_sdk, "FRESH_MS", 0)
+    await chat(host, "parrot", {"say": "one"})
+    assert (await host.http.get("/chat/t1/stream")).status_code == 204
 
 
 async def test_a_stop_ends_the_run_for_everyone(host: Served, slow: Slow) -> None:
@@ -258,6 +278,34 @@ async def test_an_answer_that_nobody_waits_for_is_refused(host: Served) -> None:
     body = {"id": "t1", "messages": [{"role": "assistant", "parts": []}]}
     answer = await host.http.post("/chat/parrot", json=body)
     assert (answer.status_code, "nothing waits" in answer.text) == (400, True)
+
+
+async def test_a_question_without_an_answer_stays_open(host: Served) -> None:
+    await chat(host, "asker", {"say": "go"})
+    body = {"id": "t1", "messages": [{"role": "assistant", "parts": []}]}
+    answer = await host.http.post("/chat/asker", json=body)
+    assert (answer.status_code, "q1" in answer.text) == (400, True)
+
+
+async def test_a_node_that_does_not_work_streams_what_another_one_runs(slow: Slow, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'runs.db'}"
+    body = {"id": "t1", "messages": [{"role": "user", "parts": [{"type": "text", "text": "x"}]}]}
+    async with (
+        Cast.open(url, agents=[slow]),
+        serving(Cast.open(url, agents=[slow], work=False)) as host,
+        host.http.stream("POST", "/chat/slow", json=body, timeout=httpx.Timeout(60)) as first,
+    ):
+        lines = first.aiter_lines()
+        await anext(lines)
+        await slow.reached.wait()
+        async with host.http.stream("GET", "/chat/slow/t1/stream", timeout=httpx.Timeout(60)) as second:
+            slow.go.set()
+            chunks = [
+                json.loads(line[6:]) async for line in second.aiter_lines() if line.startswith("data: {")
+            ]
+        assert [line async for line in lines if line][-1] == "data: [DONE]"
+    texts = [part["text"] for part in reduce_chunks(chunks) if part["type"] == "text"]
+    assert texts == ["".join(f"{n} " for n in range(50))]
 
 
 async def test_files_come_and_go(host: Served) -> None:

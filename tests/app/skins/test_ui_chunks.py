@@ -339,6 +339,20 @@ def test_a_question_that_yes_or_no_does_not_answer_comes_as_data(
     assert kinds(chunks).count("data-interrupt") == 2
 
 
+def test_an_answer_to_a_question_of_an_earlier_message_adds_nothing() -> None:
+    later = begun("r2", "more", resume=[ResumeEntry(interrupt_id="q", status="cancelled")])
+    _, second = chunks_of([begun(), ended(outcome=asking()), later, *said("m", "ok"), ended("r2")])
+    assert kinds(second) == [
+        "start",
+        "start-step",
+        "text-start",
+        "text-delta",
+        "text-end",
+        "finish-step",
+        "finish",
+    ]
+
+
 def test_a_run_after_a_cut_takes_back_what_was_half_said() -> None:
     chunks = only(
         begun(),

@@ -7,6 +7,7 @@ run. Knows `Cast`; does not know HTTP.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -17,7 +18,7 @@ from ag_ui.core import Message
 from runcast.app.errors import BadRequest
 from runcast.app.host.cast import Cast
 from runcast.app.host.followers import entries_of
-from runcast.app.nodes.handover import RemoteRun, input_for
+from runcast.app.nodes.handover import RemoteAgent, RemoteRun, input_for
 from runcast.app.runs.run import Run
 from runcast.app.skins.ui_chunks import Chunk
 from runcast.app.skins.ui_messages import Replay, Request, UiMessage
@@ -27,6 +28,7 @@ HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
 CUT = "the run was cut short here; send the message again, or resume the thread"
 DONE = b"data: [DONE]\n\n"
 PAGE = 1_000  # entries read at once
+FRESH_MS = 10_000  # since the end of a message that is still streamed to a page that resumes
 LOOK = 0.5  # seconds between two looks for a run that resumes one that was cut short
 
 
@@ -38,11 +40,18 @@ async def answer(cast: Cast, request: Request, agent: str) -> AsyncGenerator[byt
 
 
 async def active(cast: Cast, thread_id: str) -> AsyncGenerator[bytes] | None:
-    """The stream of the message that is being written, from its beginning; None when there is none."""
+    """The stream of the message that is being written, from its beginning; None when there is none.
+
+    A message that has just ended is one too: a page may have loaded the others before it did.
+    """
     runs = await cast.log.runs(thread_id)
-    if not runs or runs[-1].status != "in_progress":
+    if not runs or not (runs[-1].status == "in_progress" or _just_ended(runs[-1])):
         return None
     return _stream(cast, _handle(cast, thread_id, runs[-1]), whole=True)
+
+
+def _just_ended(run: RunInfo) -> bool:
+    return run.ended_at is not None and time.time() * 1000 - run.ended_at < FRESH_MS
 
 
 async def messages(cast: Cast, thread_id: str) -> list[UiMessage]:
@@ -123,7 +132,7 @@ def _handle(cast: Cast, thread_id: str, run: RunInfo) -> Run:
     async def ask(hard: bool) -> object:
         return await cast.stop(run.run_id, hard, thread_id=thread_id)
 
-    return RemoteRun(cast.log, next(iter(cast.agents.values())), given, after=run.first_seq - 1, stop=ask)
+    return RemoteRun(cast.log, RemoteAgent(""), given, after=run.first_seq - 1, stop=ask)
 
 
 async def _stream(cast: Cast, run: Run, *, whole: bool) -> AsyncGenerator[bytes]:
