@@ -27,6 +27,7 @@ class Agents(Mapping[str, Adapter]):
         self._tenant = tenant
         self._own: dict[str, Adapter] = {}
         self._remote: dict[str, Adapter] = {}
+        self._made: list[Any] = []  # of URLs: their connections are this host's to close
 
     def __getitem__(self, name: str) -> Adapter:
         found = self._own.get(name)
@@ -57,7 +58,14 @@ class Agents(Mapping[str, Adapter]):
         for caution in cautions(bare):
             logger.warning("agent %s: %s", adapter.name, caution)
         self._own[adapter.name] = adapter
+        if bare is not agent and hasattr(bare, "aclose"):
+            self._made.append(bare)
         return adapter
+
+    async def aclose(self) -> None:
+        """Close the connections to agents that were given by URL."""
+        for each in self._made:
+            await each.aclose()
 
     def remember(self, adapter: Adapter) -> None:
         """Keep the adapter of a run, unless its name is taken, so that the thread can be continued by name."""

@@ -380,6 +380,7 @@ class Cast:
         await self._out.aclose()
         if self.hub is not None:
             await self.hub.aclose()
+        await self.agents.aclose()
         await self.log.close()
 
     async def _drain(self, seconds: float) -> None:
