@@ -124,6 +124,29 @@ def test_a_gap_is_fetched_unless_the_log_itself_has_it(node: subprocess.Popen[st
     assert reader.take(gap, fetched=True) is Take.APPLY
 
 
+def test_an_envelope_of_another_history_starts_over(node: subprocess.Popen[str]) -> None:
+    def marked(seq: int, mark: str) -> Envelope:
+        return replace(chunk(seq, "x"), mark=mark)
+
+    reader = Both(node, last=4, epoch="e~1.a")
+    assert reader.take(marked(5, "1.a")) is Take.APPLY
+    assert reader.take(marked(6, "6.b")) is Take.APPLY  # the next run
+    assert reader.reader.epoch == "e~6.b"
+    assert reader.take(marked(5, "1.a")) is Take.DROP  # a late double of the run before
+    assert reader.take(marked(6, "4.z")) is Take.RESTART  # this seq was given out again
+    assert reader.take(marked(7, "6.z")) is Take.RESTART
+    assert reader.take(chunk(6, "from a run without a mark")) is Take.DROP
+    parts = [replace(marked(7, "7.c"), part=(n, 2)) for n in (1, 2)]
+    assert reader.take(parts[0]) is Take.APPLY
+    assert reader.reader.epoch == "e~6.b"  # of the last whole entry
+    assert reader.take(parts[1]) is Take.APPLY
+    assert reader.reader.epoch == "e~7.c"
+    reader.start(last=9, epoch="e~9.d")
+    assert reader.take(marked(10, "10.e")) is Take.APPLY
+    reader.start(last=9, epoch="e")
+    assert reader.take(marked(10, "4.z")) is Take.APPLY  # a position that is bound to nothing fits anything
+
+
 def test_a_reader_that_stands_nowhere_begins_with_what_comes(node: subprocess.Popen[str]) -> None:
     reader = Both(node)
     assert reader.take(chunk(17, "x")) is Take.APPLY

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -71,7 +71,7 @@ class Ledger:
         self._planned: dict[str, tuple[int, int]] = {}  # thread -> nodes, tokens a node
         self._promised: dict[str, set[str]] = {}
         self._stored: dict[str, list[str]] = {}
-        self._read: list[tuple[str, str, list[str]]] = []
+        self._read: list[tuple[str, str, list[str], Iterable[str]]] = []
         self._faults: list[str] = []
 
     def plan(self, thread: str, nodes: int, size: int) -> None:
@@ -86,9 +86,12 @@ class Ledger:
         """Somebody was told that this is durable."""
         self._promised.setdefault(thread, set()).update(text.split())
 
-    def delivered(self, reader: str, thread: str, text: str) -> None:
-        """All that a reader has applied, in its order, at the end; whatever it was shown was promised too."""
-        self._read.append((reader, thread, text.split()))
+    def delivered(self, reader: str, thread: str, text: str, seen: Iterable[str] = ()) -> None:
+        """All that a reader has applied, in its order, at the end; whatever it was shown was promised too.
+
+        `seen` is what it received last, as lines for the report of a loss.
+        """
+        self._read.append((reader, thread, text.split(), seen))
         self.promised(thread, text)
 
     def stored(self, thread: str, text: str) -> None:
@@ -119,11 +122,14 @@ class Ledger:
         row = self.row
         row.planned = sum(nodes * size for nodes, size in self._planned.values())
         row.acknowledged = sum(map(len, self._promised.values()))
-        row.delivered = sum(len(tokens) for _, _, tokens in self._read)
+        row.delivered = sum(len(tokens) for _, _, tokens, _ in self._read)
         for thread, (nodes, size) in self._planned.items():
             self._check_stored(thread, nodes, size)
-        for reader, thread, tokens in self._read:
+        for reader, thread, tokens, seen in self._read:
+            faults = len(self._faults)
             self._check_reader(reader, thread, tokens)
+            if len(self._faults) > faults:
+                print(f"{reader} on {thread} received last:", *seen, sep="\n  ")
         print(row.line())
         assert row.clean, "\n".join([row.line(), *self._faults[:20]])
         return row

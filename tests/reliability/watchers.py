@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Literal
 from urllib.parse import quote
@@ -17,6 +19,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from runcast.broadcast import Envelope, Reader, Take, channel_for
+from runcast.slim.entry import unbound
 from tests.reliability.ledger import Ledger
 
 Kind = Literal["sse", "plain", "pusher"]
@@ -55,7 +58,7 @@ class Watcher:
         self._reader = Reader(last=0)
         self._texts: dict[str, str] = {}  # by message
         self._fetched = False  # on this connection
-        self._current: Any = None
+        self._seen: deque[str] = deque(maxlen=60)  # what came last, for a failure's report
 
     @property
     def text(self) -> str:
@@ -73,6 +76,7 @@ class Watcher:
             try:
                 self.connects += 1
                 self._fetched = False
+                self._note(f"connects at {self.last}")
                 async with asyncio.timeout(None if self._restless is None else self._restless()):
                     await ways[self.kind](self._address())
             except (Lost, OSError, httpx.HTTPError, WebSocketException, TimeoutError):
@@ -82,8 +86,11 @@ class Watcher:
 
     def told(self, ledger: Ledger) -> None:
         """Tell the ledger what this reader has."""
-        ledger.delivered(f"{self.kind} watcher", self.thread, self.text)
+        ledger.delivered(f"{self.kind} watcher", self.thread, self.text, self._seen)
         assert not self.repeated, f"{self.kind}: {self.repeated} envelopes twice on one connection"
+
+    def _note(self, what: str) -> None:
+        self._seen.append(f"{time.monotonic():.3f} {what}")
 
     # ------------------------------------------------------------------- SSE
 
@@ -106,13 +113,14 @@ class Watcher:
                         return
 
     def _take_event(self, place: str, event: dict[str, Any]) -> None:
-        epoch, _, seq = place.rpartition(":")
+        history, _, seq = place.rpartition(":")
         if int(seq) <= self.last:
             self.repeated += 1
             return
-        if int(seq) != self.last + 1 or self._reader.epoch not in (None, epoch):
+        known = self._reader.epoch
+        if int(seq) != self.last + 1 or (known is not None and unbound(known)[0] != unbound(history)[0]):
             raise Lost
-        self._reader.start(last=int(seq), epoch=epoch)
+        self._reader.start(last=int(seq), epoch=history)
         if event["type"] == "TEXT_MESSAGE_CONTENT":
             self._say(event["messageId"], event["delta"])
         self.completed = event["type"] == "RUN_FINISHED"
@@ -170,12 +178,15 @@ class Watcher:
         return signed
 
     async def _arrived(self, address: str, recovery: dict[str, Any]) -> None:
+        self._note(f"is greeted by {address} with {recovery}")
         if not recovery["recovered"]:
             await self._fetch(address)
 
     async def _take(self, address: str, wire: dict[str, Any]) -> None:
         envelope = Envelope.from_dict(wire)
-        match self._reader.take(envelope):
+        take = self._reader.take(envelope)
+        self._note(f"{take.value} {envelope.prev}-{envelope.seq} {envelope.part} {envelope.type}")
+        match take:
             case Take.APPLY:
                 self._apply(envelope)
             case Take.DROP:
@@ -199,6 +210,10 @@ class Watcher:
             found = answer.json()
             assert found["recovered"] or not self.last, f"{self.thread} cannot be fetched after {self.last}"
             more = found["more"]
+            places = [(wire["prev"], wire["seq"], wire["type"]) for wire in found["envelopes"]]
+            self._note(
+                f"fetches after {self.last} from {address}: {places}, more: {more}, head {found['head']}"
+            )
             for wire in found["envelopes"]:
                 envelope = Envelope.from_dict(wire)
                 if self._reader.take(envelope, fetched=True) is Take.APPLY:

@@ -38,8 +38,10 @@ class EntryLog(Protocol):
         """Its runs, oldest first."""
         ...
 
-    async def entries(self, thread_id: str, after: int = 0, limit: int | None = None) -> list[Entry]:
-        """Its entries behind `after`."""
+    async def entries(
+        self, thread_id: str, after: int = 0, limit: int | None = None, *, epoch: str | None = None
+    ) -> list[Entry]:
+        """Its entries behind `after`; `UnknownThread` when that is no position of this epoch and history."""
         ...
 
 
@@ -52,6 +54,7 @@ class Stretch:
     head: int
     envelopes: Sequence[Envelope] = ()
     more: bool = False
+    mark: str = ""  # of the run that holds the head
 
 
 class LogHistory:
@@ -61,14 +64,14 @@ class LogHistory:
         self._log = log
         self._config = config
         self._budget = budget
-        self._places: OrderedDict[tuple[str, str], tuple[int, EnvelopeMapper]] = OrderedDict()
+        self._places: OrderedDict[tuple[str, str], tuple[int, str, EnvelopeMapper]] = OrderedDict()
 
     async def __call__(self, session_id: str, position: Position, *, until: int | None, most: int) -> Replay:
         """All envelopes after a position, for the hub; not recovered when there are more than `most`."""
         stretch = await self.read(session_id, position, most=most, until=until)
         if not stretch.recovered or stretch.more:
-            return Replay(False, stretch.epoch, stretch.head)
-        return Replay(True, stretch.epoch, stretch.head, stretch.envelopes)
+            return Replay(False, stretch.epoch, stretch.head, mark=stretch.mark)
+        return Replay(True, stretch.epoch, stretch.head, stretch.envelopes, stretch.mark)
 
     async def read(
         self,
@@ -87,39 +90,47 @@ class LogHistory:
         if thread is None:
             return Stretch(position.offset == 0 and not position.epoch, "", 0)
         epoch, head = thread.epoch, thread.last_seq
+        elsewhere = Stretch(False, epoch, head, mark=thread.mark)
         if position.epoch not in ("", epoch) or position.offset > head:
-            return Stretch(False, epoch, head)
+            return elsewhere
         end = head if until is None else min(until, head)
         try:
+            if position.mark:
+                await self._log.entries(session_id, position.offset, 0, epoch=position.history)
             found, seq = await self._map(session_id, epoch, position.offset, end, most, joined)
-        except UnknownThread:  # the events of that run are pruned
-            return Stretch(False, epoch, head)
-        return Stretch(True, epoch, head, _chained(found, position.offset), seq < end)
+        except UnknownThread:  # another history, or the events of that run are pruned
+            return elsewhere
+        return Stretch(True, epoch, head, _chained(found, position.offset), seq < end, thread.mark)
 
     async def _map(
         self, session_id: str, epoch: str, after: int, end: int, most: int, joined: bool
     ) -> tuple[list[Envelope], int]:
         """Envelopes of the entries in `after < seq <= end`, until there are `most`; and the last seq that was read."""
-        seq, mapper = self._places.pop((session_id, epoch), (after + 1, None))
+        seq, history, mapper = self._places.pop((session_id, epoch), (after + 1, epoch, None))
         if mapper is None or seq > after:
-            seq, mapper = (
-                await self._start(session_id, after),
-                EnvelopeMapper(chosen(self._config, session_id), budget=self._budget),
-            )
+            seq, history, known = await self._start(session_id, after), epoch, False
+            mapper = EnvelopeMapper(chosen(self._config, session_id), budget=self._budget)
+        else:
+            known = True
         found = Stretches(mapper.config.max_envelope_bytes if joined else 0)
         while seq < end and len(found) < most and not (joined and found and seq - after >= _LONGEST):
-            entries = await self._log.entries(session_id, seq, _READ)
+            try:
+                entries = await self._log.entries(session_id, seq, _READ, epoch=history)
+            except UnknownThread:
+                if known:  # the kept mapper is of another history
+                    return await self._map(session_id, epoch, after, end, most, joined)
+                raise
             if not entries:
                 break
             for entry in entries:
                 if entry.seq > end or len(found) >= most:
                     break
                 envelopes = mapper.feed(entry)
-                seq = entry.seq
+                seq, history = entry.seq, entry.history
                 if seq > after:
                     for envelope in envelopes:
                         found.add(envelope)
-        self._places[session_id, epoch] = (seq, mapper)
+        self._places[session_id, epoch] = (seq, history, mapper)
         while len(self._places) > _PLACES:
             self._places.popitem(last=False)
         return found.envelopes(), seq

@@ -1,8 +1,8 @@
 """The reader's side of the envelope: what to do with one that arrived, after any loss, doubling or reordering.
 
 The whole rule is in `judge`: `seq <= last` drop, `prev == last` apply, else fetch `after=last`. Parts of one entry count
-up and move the position after the last one. A gap is fetched; another epoch starts over from the snapshot. The hub's
-memory keeps its chain by the same function. Pure; `runcast.js` is the same machine in JavaScript, and one test drives
+up and move the position after the last one. A gap is fetched; another epoch starts over from the snapshot, and so does an
+envelope of another history. The hub's memory keeps its chain by the same function. Pure; `runcast.js` is the same machine in JavaScript, and one test drives
 both.
 """
 
@@ -12,6 +12,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from runcast.broadcast.envelopes.envelope import Envelope
+from runcast.slim.entry import bound, is_other_history, unbound
 
 
 class Take(Enum):
@@ -20,7 +21,7 @@ class Take(Enum):
     APPLY = "apply"
     DROP = "drop"  # it was applied before
     FETCH = "fetch"  # something before it is missing: read the thread after `last`
-    RESTART = "restart"  # the thread's log has another incarnation: begin from the snapshot
+    RESTART = "restart"  # the thread's log has another incarnation or history: begin from the snapshot
 
 
 class Place(NamedTuple):
@@ -29,10 +30,13 @@ class Place(NamedTuple):
     last: int
     seq: int = 0  # the entry of which some parts came
     part: int = 0  # and how many of them; 0: none
+    mark: str = ""  # of the last whole entry; empty when it is not known
 
 
 def judge(place: Place, envelope: Envelope) -> tuple[Take, Place]:
     """Whether the envelope comes next, came before or leaves a hole; and the place after it."""
+    if is_other_history(place.last, place.mark, envelope.seq, envelope.mark):
+        return Take.RESTART, place
     if envelope.seq <= place.last:
         return Take.DROP, place
     part, _ = envelope.part or (1, 1)
@@ -41,21 +45,32 @@ def judge(place: Place, envelope: Envelope) -> tuple[Take, Place]:
         return Take.DROP, place
     if envelope.prev != place.last or part != seen + 1:
         return Take.FETCH, place
-    return Take.APPLY, after(envelope)
+    return Take.APPLY, after(envelope, place.mark)
 
 
-def after(envelope: Envelope) -> Place:
-    """The place of a chain that ends with this envelope."""
+def after(envelope: Envelope, mark: str = "") -> Place:
+    """The place of a chain that ends with this envelope, behind an entry with this mark."""
     part, parts = envelope.part or (1, 1)
-    return Place(envelope.seq) if part == parts else Place(envelope.prev, envelope.seq, part)
+    if part == parts:
+        return Place(envelope.seq, mark=envelope.mark)
+    return Place(envelope.prev, envelope.seq, part, mark)
 
 
 class Reader:
     """One thread's position at a reader. `last` and `epoch` are what it sends when it comes back."""
 
     def __init__(self, *, last: int | None = None, epoch: str | None = None) -> None:
-        self.epoch = epoch
-        self._place = None if last is None else Place(last)  # None: the first envelope decides
+        self._epoch: str | None = None
+        mark = ""
+        if epoch is not None:
+            self._epoch, mark = unbound(epoch)
+        self._place = None if last is None else Place(last, mark=mark)  # None: the first envelope decides
+
+    @property
+    def epoch(self) -> str | None:
+        """The epoch of the thread's log, bound to the history of the entries applied; None before the first."""
+        mark = "" if self._place is None else self._place.mark
+        return None if self._epoch is None else bound(self._epoch, mark)
 
     @property
     def last(self) -> int | None:
@@ -64,9 +79,9 @@ class Reader:
 
     def take(self, envelope: Envelope, *, fetched: bool = False) -> Take:
         """Judge one envelope and move on if it is to be applied. `fetched`: it came from the log, a gap is final."""
-        if self.epoch is None:
-            self.epoch = envelope.epoch
-        elif envelope.epoch != self.epoch:
+        if self._epoch is None:
+            self._epoch = envelope.epoch
+        elif envelope.epoch != self._epoch:
             return Take.RESTART
         if self._place is None:
             self._place = Place(envelope.prev)
@@ -78,4 +93,5 @@ class Reader:
 
     def start(self, *, last: int, epoch: str) -> None:
         """Stand at a snapshot: everything up to `last` is in it."""
-        self._place, self.epoch = Place(last), epoch
+        self._epoch, mark = unbound(epoch)
+        self._place = Place(last, mark=mark)

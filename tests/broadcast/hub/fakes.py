@@ -72,7 +72,7 @@ class Reader:
             # Who is told that it missed something stands where its snapshot does; a newcomer where the hub says.
             known = recovery["epoch"] and not recovery["was_recovering"]
             self.last, self.part = (recovery["offset"] if known else None), (1, 1)
-        self.epoch = recovery["epoch"]
+        self.epoch, self.mark = recovery["epoch"], recovery.get("mark", "")
 
     def apply(self, data: dict[str, Any]) -> None:
         """The reader's whole rule, with no mercy: nothing may come that it would have to drop or fetch."""
@@ -83,6 +83,7 @@ class Reader:
         elif self.last is not None:
             self.holds((data["seq"], part) == (self.last, (self.part[0] + 1, self.part[1])), f"got {data}")
         self.last, self.epoch, self.part = data["seq"], data["epoch"], part
+        self.mark = data.get("mark", "")
 
     def holds(self, kept: bool, what: str) -> None:
         if not kept:
@@ -122,4 +123,4 @@ class Reader:
 
     @property
     def position(self) -> Position:
-        return Position(self.epoch, self.last or 0)
+        return Position(self.epoch, self.last or 0, self.mark)

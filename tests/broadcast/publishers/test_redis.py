@@ -56,6 +56,15 @@ class TestRedis(PublisherContract):
         await publisher.publish(CHANNEL, [replace(chunk(1, "new"), epoch="other")])
         assert [each.payload["chunk"] for each in await place.arrived(publisher, CHANNEL)] == ["new"]
 
+    async def test_another_history_begins_the_stream_anew(self, publisher: Publisher, place: Place) -> None:
+        await publisher.publish(CHANNEL, [replace(chunk(n, f"old {n}"), mark="1.a") for n in (8, 9)])
+        await publisher.publish(CHANNEL, [replace(chunk(9, "twice"), mark="1.a")])
+        new = [replace(chunk(n, f"new {n}"), mark="9.b") for n in (9, 10)]
+        await publisher.publish(CHANNEL, new)
+        await publisher.publish(CHANNEL, [replace(chunk(11, "next"), mark="11.c")])
+        texts = [each.payload["chunk"] for each in await place.arrived(publisher, CHANNEL)]
+        assert texts == ["new 9", "new 10", "next"]
+
 
 @contextmanager
 def redis_process(folder: Path, *options: str) -> Iterator[int]:

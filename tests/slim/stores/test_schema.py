@@ -23,14 +23,7 @@ def old_file(path: Path, version: int) -> str:
         for statement in schema.upgrade(0, "sqlite"):
             if not any(
                 later in statement
-                for later in (
-                    "runcast_raws",
-                    "runcast_blobs",
-                    "runcast_notes",
-                    "by_name",
-                    "runs_truncated",
-                    "ADD COLUMN",
-                )
+                for later in ("_raws", "_blobs", "_notes", "by_name", "runs_truncated", "ADD COLUMN")
             ):
                 connection.execute(statement)
         connection.execute(schema.WRITE_VERSION, (str(version),))
@@ -97,6 +90,7 @@ async def test_an_older_database_is_brought_up_to_date(postgres_server: str):
         await connection.execute("DROP TABLE runcast_raws, runcast_blobs, runcast_notes")
         await connection.execute("DROP INDEX runcast_runs_by_name, runcast_runs_truncated")
         await connection.execute("ALTER TABLE runcast_threads DROP COLUMN title")
+        await connection.execute("ALTER TABLE runcast_runs DROP COLUMN mark")
         await connection.execute("UPDATE runcast_meta SET value = '1'")
     lease = await take(store)
     await write_run(store, lease, "r")

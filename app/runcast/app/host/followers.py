@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from runcast.broadcast import channel_for
 from runcast.slim import ReaderTooSlow, SlimError, UnknownThread
+from runcast.slim.entry import is_other_history
 
 if TYPE_CHECKING:
     from runcast.app.runs.run import LocalRun, Run
@@ -202,7 +203,7 @@ class Followers:
         return last.first_seq - 1, found.epoch
 
     def _send(self, thread_id: str, thread: _Thread, entry: Entry) -> None:
-        thread.after, thread.epoch = entry.seq, entry.epoch
+        thread.after, thread.epoch = entry.seq, entry.history
         run = thread.runs.get(entry.run_id)
         if run is not None:
             for target in self._broadcasters:
@@ -216,7 +217,9 @@ class Followers:
         """Give the local hub an entry of another process's run, unless it has it already."""
         if self._hub is not None:
             known = self._hub.position(channel_for(thread_id, prefix=self._hub.prefix))
-            if entry.epoch == known.epoch and entry.seq <= known.offset:
+            same = entry.epoch == known.epoch
+            same &= not is_other_history(known.offset, known.mark, entry.seq, entry.mark)
+            if same and entry.seq <= known.offset:
                 local.prime(entry)
                 return
         local.put(entry)

@@ -99,6 +99,7 @@ class EnvelopeShape(TypedDict):
     seq: Seq
     prev: Seq
     epoch: str
+    mark: NotRequired[str]
     part: NotRequired[list[int]]
 
 
@@ -126,6 +127,7 @@ class EventPage(TypedDict):
     epoch: str
     head: Seq
     more: bool
+    mark: NotRequired[str]  # binds the position behind the last of them
     events: list[EventRow]
 
 

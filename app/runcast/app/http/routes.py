@@ -52,7 +52,7 @@ from runcast.app.tenants.cursors import seal, unseal
 from runcast.app.tenants.tokens import LIFETIME, watch_token
 from runcast.broadcast import Position
 from runcast.broadcast.json_bytes import dumps
-from runcast.slim import RunInfo, ThreadInfo, UnknownThread, decode_input, encode
+from runcast.slim import RunInfo, RunLog, ThreadInfo, UnknownThread, decode_input, encode
 from runcast.slim.archive.beside import HEAVY, beside
 from runcast.slim.values.truncation import clean
 
@@ -127,11 +127,17 @@ async def events(request: ApiRequest, thread_id: str) -> Answer | EventStream:
     thread = await log.thread(thread_id)
     epoch, head = ("", 0) if thread is None else (thread.epoch, thread.last_seq)
     known = wanted.epoch in ("", epoch) and wanted.offset <= head
+    if known and wanted.mark:
+        known = await _holds(log, thread_id, wanted)
     if "text/event-stream" in request.headers.get("accept", "") and request.method == "GET":
         if not known:
             raise Gone("this position is no longer valid: take the snapshot and continue behind it")
-        return EventStream(live(log, thread_id, wanted.offset, epoch or None), request.options.keepalive)
+        return EventStream(
+            live(log, thread_id, wanted.offset, wanted.history or epoch or None), request.options.keepalive
+        )
     page: dict[str, Any] = {"recovered": known, "epoch": epoch, "head": head, "more": False}
+    if known and wanted.mark:
+        page["mark"] = wanted.mark
     most = request.number("limit", 500, most=MOST) or 1
     try:
         entries = await log.entries(thread_id, wanted.offset, most) if known else []
@@ -139,6 +145,7 @@ async def events(request: ApiRequest, thread_id: str) -> Answer | EventStream:
         entries, page["recovered"] = [], False
     if entries:
         page["more"] = entries[-1].seq < head
+        page |= {"mark": entries[-1].mark} if entries[-1].mark else {}
     rows = b",".join(b'{"seq":%d,"event":%s}' % (each.seq, encode(each.event)) for each in entries)
     return Answer(_with(page, b"events", b"[%s]" % rows))
 
@@ -335,12 +342,21 @@ def _thread_row(thread: ThreadInfo) -> ThreadRow:
     }
 
 
+async def _holds(log: RunLog, thread_id: str, wanted: Position) -> bool:
+    """Whether the log has the history that a bound position was taken from."""
+    try:
+        await log.entries(thread_id, wanted.offset, 0, epoch=wanted.history)
+    except UnknownThread:
+        return False
+    return True
+
+
 def _position(request: ApiRequest) -> Position:
     """The reader's position: `Last-Event-ID` of a stream that broke off, or `after` and `epoch`."""
     last = request.headers.get("last-event-id")
     if last:
         return position(last)
-    return Position(request.query.get("epoch", ""), request.number("after", 0))
+    return Position.of(request.query.get("epoch", ""), request.number("after", 0) or 0)
 
 
 async def _say(cast: Cast, thread_id: str, given: Mapping[str, Any], *, from_run: str | None) -> Answer:

@@ -1,4 +1,4 @@
-"""A thread, or one run of it, as server-sent events. Each has `epoch:seq` as its id, so that a reader can reconnect.
+"""A thread, or one run of it, as server-sent events. Each has `history:seq` as its id, so that a reader can reconnect.
 
 Knows entries and their order; does not know HTTP.
 """
@@ -25,7 +25,7 @@ async def live(log: RunLog, thread_id: str, after: int, epoch: str | None) -> As
         try:
             async with aclosing(log.attach(thread_id, last, epoch=known)) as entries:
                 async for entry in entries:
-                    last, known = entry.seq, entry.epoch
+                    last, known = entry.seq, entry.history
                     yield _sse(entry)
             return
         except ReaderTooSlow:  # the store still has what the reader missed
@@ -58,11 +58,11 @@ async def of_run(run: Run, log: RunLog) -> AsyncGenerator[bytes]:
 
 def position(last_event_id: str) -> Position:
     """The position in an event's id."""
-    epoch, _, seq = last_event_id.rpartition(":")
+    history, _, seq = last_event_id.rpartition(":")
     if not (seq.isascii() and seq.isdigit() and len(seq) <= 16):
-        raise BadRequest("send Last-Event-ID as it was received: epoch:seq")
-    return Position(epoch, int(seq))
+        raise BadRequest("send Last-Event-ID as it was received")
+    return Position.of(history, int(seq))
 
 
 def _sse(entry: Entry) -> bytes:
-    return encode_sse(entry.event, f"{entry.epoch}:{entry.seq}")
+    return encode_sse(entry.event, f"{entry.history}:{entry.seq}")

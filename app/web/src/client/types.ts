@@ -10,6 +10,7 @@ export interface Envelope {
   seq: number;
   prev: number;
   epoch: string;
+  mark?: string;
   part?: [number, number];
 }
 

@@ -38,6 +38,8 @@ export interface EventPage {
   epoch: string;
   head: number;
   more: boolean;
+  /** Binds the position behind the last event to its history. */
+  mark?: string;
   events: Entry[];
 }
 

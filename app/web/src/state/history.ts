@@ -6,6 +6,7 @@ import type { Api } from "./api.js";
 import { steady } from "./steady.js";
 
 const PAGE = 1000; // events in one answer
+const bound = (epoch: string, mark: string): string => (mark === "" ? epoch : `${epoch}~${mark}`);
 const EVERY = 500; // events between two conversations that are kept
 
 export class History {
@@ -16,6 +17,7 @@ export class History {
   entries: Entry[] = [];
   wanted = 0; // how many parts of the page show events, and want new ones
   private epoch = "";
+  private mark = "";
   private kept: { count: number; conversation: Conversation }[] = [];
 
   constructor(
@@ -27,11 +29,13 @@ export class History {
   readonly refresh = steady(async () => {
     for (;;) {
       const after = this.entries.at(-1)?.seq ?? 0;
-      const page = await this.api.events(this.thread, after, PAGE, this.epoch);
+      const page = await this.api.events(this.thread, after, PAGE, bound(this.epoch, this.mark));
       if (!page.recovered) {
         this.entries = [];
         this.kept = [];
-        if (this.epoch === "" || this.epoch === page.epoch) {
+        const lost = this.mark !== "";
+        this.mark = "";
+        if (!lost && (this.epoch === "" || this.epoch === page.epoch)) {
           this.refused.value = "The events of this thread were pruned: what is left is in its snapshot.";
           return;
         }
@@ -39,6 +43,7 @@ export class History {
         continue;
       }
       this.epoch = page.epoch;
+      this.mark = page.mark ?? "";
       this.entries.push(...page.events);
       this.revision.value += 1;
       if (!page.more) break;

@@ -1,7 +1,7 @@
 """The envelope: a compact, stable message to a watcher.
 
 Five keys that never change (`type`, `session_id`, `execution_id`, `timestamp`, `payload`) and the position (`seq`,
-`prev`, `epoch`, `part`). A reader's whole rule is: `seq <= last` drop, `prev == last` apply, else fetch
+`prev`, `epoch`, `mark`, `part`). A reader's whole rule is: `seq <= last` drop, `prev == last` apply, else fetch
 `after=last`. `docs/protocol.md` is the standard. Does not know the source or the target of envelopes.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 from runcast.broadcast.envelopes.agui import AGUI
 from runcast.broadcast.envelopes.budget import Budget, shrink, steps
 from runcast.broadcast.json_bytes import dumps
+from runcast.slim.entry import bound, is_mark
 from runcast.slim.values.truncation import cut
 
 CHUNKS = frozenset({"agent.stream.chunk", "agent.reasoning.chunk"})
@@ -32,6 +33,12 @@ class Envelope:
     epoch: str  # the log's incarnation: a seq means nothing under another
     payload: Mapping[str, Any]
     part: tuple[int, int] | None = None  # (n, of): one entry gave several envelopes; they travel back to back
+    mark: str = ""  # of the run's history, see `runcast.slim.entry`
+
+    @property
+    def history(self) -> str:
+        """The epoch as a reader that has applied this envelope brings it back."""
+        return bound(self.epoch, self.mark)
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form, keys in their documented order."""
@@ -45,6 +52,8 @@ class Envelope:
             "timestamp": self.timestamp,
             "payload": self.payload,
         }
+        if self.mark:
+            wire["mark"] = self.mark
         if self.part is not None:
             wire["part"] = list(self.part)
         return wire
@@ -56,7 +65,7 @@ class Envelope:
     @classmethod
     def from_dict(cls, wire: Mapping[str, Any]) -> Envelope:
         """Read the wire form back; unknown keys are ignored, as every reader must do."""
-        part = wire.get("part")
+        part, mark = wire.get("part"), wire.get("mark")
         return cls(
             type=wire["type"],
             session_id=wire["session_id"],
@@ -67,6 +76,7 @@ class Envelope:
             epoch=wire["epoch"],
             payload=wire["payload"],
             part=None if part is None else (part[0], part[1]),
+            mark=mark if is_mark(mark) else "",
         )
 
 

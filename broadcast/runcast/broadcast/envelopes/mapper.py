@@ -92,7 +92,7 @@ class EnvelopeMapper:
         return [draft for each in events for draft in self._handle(view, each, at)]
 
     def _new_view(self, entry: Entry) -> RunView:
-        ids = len(entry.thread_id) + len(entry.run_id) + len(entry.epoch)
+        ids = len(entry.thread_id) + len(entry.run_id) + len(entry.epoch) + len(entry.mark)
         room = (self._budget.limit - self._budget.overhead - _KEYS) // _ESCAPED - ids
         self._runs[entry.run_id] = view = RunView(entry.run_id, room)
         if len(self._runs) > _RUNS_REMEMBERED:
@@ -124,6 +124,7 @@ class EnvelopeMapper:
             entry.epoch,
             draft[1],
             part,
+            entry.mark,
         )
 
     def _small(self, entry: Entry, drafts: Sequence[Draft]) -> bool:

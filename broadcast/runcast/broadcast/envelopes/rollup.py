@@ -33,7 +33,7 @@ class Coalescer:
         if self._window == 0 or not _is_piece(envelope):
             return [*self.flush(), envelope]
         key = _message(envelope)
-        if self._held and _message(self._held[0]) == key:
+        if self._held and joins(self._held[-1], envelope):
             return self._add(envelope, now)
         out = self.flush()
         recent = self._last_sent
@@ -116,8 +116,9 @@ def _message(envelope: Envelope) -> str:
 
 
 def joins(one: Envelope, next_one: Envelope) -> bool:
-    """Whether two neighbours are pieces of one text and may be joined."""
-    return _is_piece(one) and _is_piece(next_one) and _message(one) == _message(next_one)
+    """Whether two pieces of one text may be joined: nothing is missing between them."""
+    follow = _is_piece(one) and _is_piece(next_one) and one.seq == next_one.prev
+    return follow and _message(one) == _message(next_one)
 
 
 def join(held: list[Envelope]) -> Envelope:

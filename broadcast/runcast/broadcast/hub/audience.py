@@ -71,13 +71,13 @@ class Audience:
             self._watched(channel, True)
         if subscribe.user_id is not None:
             self._join_members(connection, channel, subscribe.user_id, subscribe.user_info)
-        wanted = position or Position(*self._memory.stands(channel))
+        wanted = position or self._memory.stands(channel)
         # Without a position, the parts of an entry that is not whole yet are all there is to send.
         kept = self._memory.recent(channel, wanted)
         if position is not None and kept is None:
             self._catch_up.start(connection, channel, position, greeted=False)
             return
-        replay = None if position is None else Replay(True, *self._memory.stands(channel))
+        replay = None if position is None else Replay.at(self._memory.stands(channel), recovered=True)
         self.greet(connection, channel, replay)
         self._writer.deliver(connection, channel, kept or ())
 
@@ -127,11 +127,12 @@ class Audience:
             self._send_cached(connection, channel, name)
 
     def _recovery(self, channel: str, replay: Replay | None) -> dict[str, Any]:
-        epoch, place = self._memory.stands(channel)
         if replay is None:
-            return {"was_recovering": False, "recovered": False, "epoch": epoch, "offset": place}
-        recovery: dict[str, Any] = {"was_recovering": True, "recovered": replay.recovered}
-        recovery.update(epoch=replay.epoch, offset=replay.head)
+            place = self._memory.stands(channel)
+            recovery: dict[str, Any] = {"was_recovering": False, "recovered": False}
+            return recovery | _wire(place)
+        recovery = {"was_recovering": True, "recovered": replay.recovered}
+        recovery |= _wire(Position(replay.epoch, replay.head, replay.mark))
         if replay.recovered:
             self._stats.recovered += 1
             return recovery
@@ -214,3 +215,8 @@ class Audience:
             for key, each in self._connections.items()
             if key in sockets or each.socket.user_id == user_id
         ]
+
+
+def _wire(position: Position) -> dict[str, Any]:
+    wire: dict[str, Any] = {"epoch": position.epoch, "offset": position.offset}
+    return wire | {"mark": position.mark} if position.mark else wire

@@ -78,7 +78,8 @@ class CatchUp:
         if not behind.greeted:
             behind.greeted = True
             # The greeting names the end of this replay; the log may be further.
-            greeted = replace(replay, head=_after(position, replay).offset) if replay.recovered else replay
+            stands = Replay.at(_after(position, replay), recovered=True)
+            greeted = stands if replay.recovered else replay
             self._greet(connection, channel, greeted)
             if not replay.recovered:
                 connection.caught_up(channel)
@@ -95,7 +96,8 @@ class CatchUp:
             kept = behind.next_ones(position)
             self._writer.deliver(connection, channel, kept)
             if kept:
-                position = replace(position, offset=kept[-1].envelope.seq)
+                last = kept[-1].envelope
+                position = replace(position, offset=last.seq, mark=last.mark)
             match self._now(channel, position, behind, mid=bool(kept)):
                 case _Now.LIVE:
                     connection.caught_up(channel)
@@ -116,8 +118,10 @@ class CatchUp:
 
 
 def _after(position: Position, replay: Replay) -> Position:
-    last = replay.envelopes[-1].seq if replay.envelopes else position.offset
-    return Position(replay.epoch, last)
+    if not replay.envelopes:
+        return replace(position, epoch=replay.epoch)
+    last = replay.envelopes[-1]
+    return Position(replay.epoch, last.seq, last.mark)
 
 
 def _kept(envelope: Envelope) -> Kept:

@@ -22,8 +22,9 @@ from typing import Any, Self
 from runcast.broadcast.envelopes.envelope import Envelope
 from runcast.broadcast.hub.channels import PRIVATE, channel_for
 from runcast.broadcast.hub.hub import Hub
-from runcast.broadcast.hub.memory.ring import Replay, follow, read_envelope
+from runcast.broadcast.hub.memory.ring import Replay, follow, read_envelope, vouched
 from runcast.broadcast.hub.signatures import Position
+from runcast.slim.entry import is_other_history
 
 try:
     from redis.asyncio import Redis
@@ -159,7 +160,8 @@ class RedisFanout:
             return
         self._heard += 1
         position = self._hub.position(channel)
-        if envelope.epoch == position.epoch and envelope.seq > position.offset:
+        ahead = envelope.epoch == position.epoch and envelope.seq > position.offset
+        if ahead and not _contradicts(envelope, position):
             if envelope.prev < position.offset:
                 # This node has a part of it already, cut elsewhere: its own, or from history. The rest may follow from
                 # there; a reader cannot take this one either way.
@@ -184,17 +186,17 @@ class RedisFanout:
         """Compare this node's position with that of Redis, for every channel with a reader."""
         for channel in list(self._hub.occupied()):
             position = self._hub.position(channel)
-            epoch, seq = await self._streams.top(channel)
-            if not epoch:
+            top = await self._streams.top(channel)
+            if not top.epoch:
                 # Redis has nothing: expired, or never published. History has the missed envelopes.
                 if fresh:
                     await self._hub.catch_up(channel)
             elif not position.epoch:
                 await self._hub.publish(channel, await self._streams.last(channel))
-            elif epoch != position.epoch:
+            elif top.epoch != position.epoch or _contradicts(top, position):
                 await self._hub.publish(channel, await self._streams.after(channel, 0))
-            elif seq > position.offset:
-                await self._mend(channel, position, until=seq)
+            elif top.offset > position.offset:
+                await self._mend(channel, position, until=top.offset)
 
     async def _mend(self, channel: str, position: Position, *, until: int) -> None:
         """Publish the stream's envelopes between a position and a seq; the hub finds the holes that remain."""
@@ -204,6 +206,12 @@ class RedisFanout:
         await self._hub.publish(channel, same)
 
 
+def _contradicts(found: Envelope | Position, position: Position) -> bool:
+    """Whether something found in this epoch is of another history than the position."""
+    seq = found.offset if isinstance(found, Position) else found.seq
+    return is_other_history(position.offset, position.mark, seq, found.mark)
+
+
 class _Streams:
     """The streams of `RedisPublisher`: the newest envelopes of every channel, and its last position."""
 
@@ -211,10 +219,10 @@ class _Streams:
         self._redis = redis
         self._prefix = prefix
 
-    async def top(self, channel: str) -> tuple[str, int]:
-        """Epoch and head of a channel; empty and 0 where there is none."""
-        epoch, seq = await self._redis.hmget(f"{self._name(channel)}:top", ["epoch", "seq"])
-        return (epoch, int(seq)) if epoch and seq else ("", 0)
+    async def top(self, channel: str) -> Position:
+        """The head of a channel; an empty epoch where there is none."""
+        epoch, seq, mark = await self._redis.hmget(f"{self._name(channel)}:top", ["epoch", "seq", "mark"])
+        return Position(epoch, int(seq), mark or "") if epoch and seq else Position("", 0)
 
     async def after(
         self, channel: str, after: int, until: int | None = None, *, most: int | None = None
@@ -253,14 +261,19 @@ class RedisHistory:
     async def __call__(self, session_id: str, position: Position, *, until: int | None, most: int) -> Replay:
         """The envelopes after a position, all of them or none."""
         channel = channel_for(session_id, prefix=self._channels)
-        epoch, head = await self._streams.top(channel)
-        if not epoch or position.epoch not in ("", epoch) or position.offset > head:
-            return Replay(False, epoch, head)
+        top = await self._streams.top(channel)
+        elsewhere = Replay.at(top, recovered=False)
+        if not top.epoch or position.epoch not in ("", top.epoch) or position.offset > top.offset:
+            return elsewhere
         found = await self._streams.after(channel, position.offset, until, most=most + 1)
-        missing = not found and position.offset < (head if until is None else until)
+        missing = not found and position.offset < (top.offset if until is None else until)
         if missing or len(found) > most or follow(found, position.offset) != len(found):
-            return Replay(False, epoch, head)
-        return Replay(True, epoch, head, found)
+            return elsewhere
+        if position.mark:
+            there = await self._streams.after(channel, position.offset - 1, position.offset)
+            if not vouched(position, there, found[0] if found else None):
+                return elsewhere
+        return Replay(True, top.epoch, top.offset, found, top.mark)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -269,7 +269,7 @@ class Hub:
         if fit is Fit.DOUBLE:
             self._stats.doubles += 1
             return
-        before = Position(ring.epoch, ring.stands)
+        before = ring.stands
         kept = self._memory.add(channel, envelope, busy=self.watches)
         self._stats.published += 1
         if fit is Fit.RESTART:
@@ -317,7 +317,7 @@ class Hub:
 
     def position(self, channel: str) -> Position:
         """The position of a channel here; an empty epoch where nothing was published."""
-        return Position(*self._memory.stands(channel))
+        return self._memory.stands(channel)
 
     async def catch_up(self, channel: str) -> None:
         """Publish the envelopes that history has beyond those published here: for a node that may have missed some."""

@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 
 import orjson
 
+from runcast.slim.entry import LONGEST_BOUND, bound, unbound
 from runcast.slim.values.type_guards import as_object
 
 WINDOW = 600  # seconds a signed request may be off our clock
@@ -191,16 +192,29 @@ def _claim(coded: str) -> Any:
 class Position:
     """A reader's position: the seq it last applied, and the incarnation of the log.
 
-    An empty epoch matches any incarnation, for a reader that received none or did not keep it.
+    An empty epoch matches any incarnation, for a reader that received none or did not keep it. The mark binds the
+    position to a history; without one it fits every history that is long enough.
     """
 
     epoch: str
     offset: int
+    mark: str = ""
+
+    @classmethod
+    def of(cls, history: str, offset: int) -> Position:
+        """The position in the form in which a reader brings it: the epoch, perhaps bound."""
+        epoch, mark = unbound(history)
+        return cls(epoch, offset, mark if offset else "")
+
+    @property
+    def history(self) -> str:
+        """The epoch, bound if there is a mark."""
+        return bound(self.epoch, self.mark)
 
 
 def position_data(position: Position) -> str:
     """The `channel_data` that carries a position through a stock pusher-js client, to be signed with the channel."""
-    return orjson.dumps({"recover": {"epoch": position.epoch, "offset": position.offset}}).decode()
+    return orjson.dumps({"recover": {"epoch": position.history, "offset": position.offset}}).decode()
 
 
 def read_position(channel_data: Any) -> Position | None:
@@ -218,8 +232,8 @@ def position_of(value: Any) -> Position | None:
     """A position from untrusted JSON: a short epoch and a count that a log can hold."""
     given = as_object(value)
     epoch, offset = given.get("epoch"), given.get("offset")
-    if not isinstance(epoch, str) or len(epoch) > 64:
+    if not isinstance(epoch, str) or len(epoch) > LONGEST_BOUND or len(unbound(epoch)[0]) > 64:
         return None
     if isinstance(offset, bool) or not isinstance(offset, int) or not 0 <= offset < 2**53:
         return None
-    return Position(epoch, offset)
+    return Position.of(epoch, offset)

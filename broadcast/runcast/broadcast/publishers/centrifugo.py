@@ -85,7 +85,7 @@ class CentrifugoPublisher:
 
 def _command(channel: str, envelope: Envelope) -> bytes:
     part = "" if envelope.part is None else f".{envelope.part[0]}"
-    key = orjson.dumps(f"{channel}:{envelope.epoch}:{envelope.seq}{part}")
+    key = orjson.dumps(f"{channel}:{envelope.history}:{envelope.seq}{part}")
     head = b'{"publish":{"channel":' + orjson.dumps(channel) + b',"idempotency_key":' + key
     return head + b',"data":' + envelope.encode() + b"}}"
 

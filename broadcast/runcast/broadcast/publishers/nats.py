@@ -73,7 +73,7 @@ class NatsPublisher:
         subject = self.subject(channel)
         for done, envelope in enumerate(envelopes):
             part = "" if envelope.part is None else f".{envelope.part[0]}"
-            headers = {"Nats-Msg-Id": f"{channel}:{envelope.epoch}:{envelope.seq}{part}:{envelope.type}"}
+            headers = {"Nats-Msg-Id": f"{channel}:{envelope.history}:{envelope.seq}{part}:{envelope.type}"}
             try:
                 jetstream = await self._jetstream()
                 await jetstream.publish(subject, envelope.encode(), timeout=self._timeout, headers=headers)

@@ -22,17 +22,24 @@ except ImportError as error:  # pragma: no cover  a house test reads the message
 
 SCHEMES = ("redis", "rediss", "unix")
 
-# KEYS[1] stream  KEYS[2] top of the stream   ARGV: epoch, seq, part, of, channel, maxlen, ttl seconds, body
+# KEYS[1] stream  KEYS[2] top of the stream   ARGV: epoch, seq, part, of, channel, maxlen, ttl seconds, body, mark
+# The first lines are `is_other_history` of `runcast.slim.entry`.
 _PUBLISH = """
-local top = redis.call('HMGET', KEYS[2], 'epoch', 'seq', 'part')
+local function begins(mark) return tonumber(string.match(mark, '^%d+')) end
+local function other(last, mark, seq, new)
+  if not mark or mark == '' or new == '' or mark == new then return false end
+  if seq > last then return begins(new) <= last end
+  return begins(mark) <= seq
+end
+local top = redis.call('HMGET', KEYS[2], 'epoch', 'seq', 'part', 'mark')
 local seq, part = tonumber(ARGV[2]), tonumber(ARGV[3])
-if top[1] == ARGV[1] then
+if top[1] == ARGV[1] and not other(tonumber(top[2]), top[4], seq, ARGV[9]) then
   local held, heldpart = tonumber(top[2]), tonumber(top[3])
   if seq < held or (seq == held and part <= heldpart) then return 0 end
 elseif top[1] then
   redis.call('DEL', KEYS[1])
 end
-redis.call('HSET', KEYS[2], 'epoch', ARGV[1], 'seq', ARGV[2], 'part', ARGV[3])
+redis.call('HSET', KEYS[2], 'epoch', ARGV[1], 'seq', ARGV[2], 'part', ARGV[3], 'mark', ARGV[9])
 redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[6], ARGV[2] .. '-' .. ARGV[3], 'b', ARGV[8])
 redis.call('EXPIRE', KEYS[1], ARGV[7])
 redis.call('EXPIRE', KEYS[2], ARGV[7])
@@ -81,7 +88,7 @@ class RedisPublisher:
         for done, envelope in enumerate(envelopes):
             part, of = envelope.part or (0, 0)
             arguments: list[Any] = [envelope.epoch, envelope.seq, part, of, self.topic(channel)]
-            arguments += [self._keep, self._ttl, envelope.encode()]
+            arguments += [self._keep, self._ttl, envelope.encode(), envelope.mark]
             try:
                 await self._script(keys=[stream, f"{stream}:top"], args=arguments)
             except RedisError as error:

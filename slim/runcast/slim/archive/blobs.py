@@ -59,12 +59,12 @@ async def raw_entries(store: Store, key: Key, after: int, limit: int | None) -> 
     thread, runs = await store.thread(key), await store.runs(key)
     if thread is None:
         return []
-    names = [(run.first_seq, run.run_id) for run in runs]
+    names = [(run.first_seq, run.run_id, run.mark) for run in runs]
     found: list[Entry] = []
     for raw in await store.raws(key, after=after, limit=limit):
-        run_id = next((name for first, name in reversed(names) if first <= raw.seq), "")
+        _, run_id, mark = next((each for each in reversed(names) if each[0] <= raw.seq), (0, "", ""))
         event = decode(raw.payload, legacy=False)
-        found.append(Entry(key.thread_id, raw.seq, thread.epoch, run_id, raw.at, event))
+        found.append(Entry(key.thread_id, raw.seq, thread.epoch, run_id, raw.at, event, mark))
     return found
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ag_ui.core import TokenUsage
 
+from runcast.slim.entry import bound
 from runcast.slim.stores.records import Edge, RunStatus
 from runcast.slim.wire.codec import AnyEvent
 
@@ -27,6 +28,7 @@ class ThreadInfo:
     lease_until: int | None
     title: str | None = None  # that people gave it
     status: RunStatus | None = None  # of its newest run; None before the first one
+    mark: str = ""  # of the run that holds `last_seq`: what binds a position at the end of the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,12 @@ class Portion:
     epoch: str | None  # None for a thread that does not exist yet
     seq: int
     events: list[AnyEvent]
+    mark: str = ""
+
+    @property
+    def history(self) -> str | None:
+        """The `epoch` to continue with: bound to the history that holds these events."""
+        return self.epoch and bound(self.epoch, self.mark)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from runcast.slim.archive.derived import Derived
 from runcast.slim.archive.info import Portion
+from runcast.slim.archive.pages import refuse_other_history
 from runcast.slim.compaction.late_join import Join
 from runcast.slim.entry import Entry
 from runcast.slim.errors import UnknownThread
@@ -21,7 +22,14 @@ Tail = Callable[[int], AsyncIterator[Entry]]
 
 
 async def join_thread(
-    store: Store, derived: Derived, key: Key, tail: Tail, *, at: int | None, after: int | None
+    store: Store,
+    derived: Derived,
+    key: Key,
+    tail: Tail,
+    *,
+    at: int | None,
+    after: int | None,
+    epoch: str | None,
 ) -> AsyncGenerator[Portion]:
     """See `RunLog.join`."""
     thread = await store.thread(key)
@@ -31,14 +39,17 @@ async def join_thread(
         raise UnknownThread(
             f"thread {key.thread_id!r} ends at seq {last}: it cannot be joined at {cut} and read after {after}"
         )
+    if after is not None and epoch is not None:
+        refuse_other_history(key, await store.events(key, after=after, limit=0), after, epoch)
     view = Join(await _history(derived, key, await store.runs(key), cut), duplicates="keep")
     if after is None:
         after = cut
-        yield Portion(thread.epoch if thread else None, cut, view.prelude())
+        mark = (await store.events(key, after=cut, limit=0)).mark
+        yield Portion(thread.epoch if thread else None, cut, view.prelude(), mark)
     async for entry in tail(cut):
         events = view.feed(entry.event)
         if events and entry.seq > after:
-            yield Portion(entry.epoch, entry.seq, events)
+            yield Portion(entry.epoch, entry.seq, events, entry.mark)
 
 
 async def _history(derived: Derived, key: Key, runs: list[StoredRun], cut: int) -> list[AnyEvent]:

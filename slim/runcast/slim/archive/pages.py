@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from runcast.slim.archive.derived import Derived
 from runcast.slim.archive.info import RunInfo, ThreadInfo
 from runcast.slim.archive.run_end import usage_of
-from runcast.slim.entry import Entry
+from runcast.slim.entry import Entry, unbound
 from runcast.slim.errors import UnknownThread
 from runcast.slim.stores import Store
 from runcast.slim.stores.records import Key, NewEvent, Page, StoredEvent, StoredRun, StoredThread
@@ -26,15 +26,22 @@ class Pages:
         self._store = store
         self._derived = derived
 
-    async def page(self, key: Key, after: int, limit: int | None) -> tuple[str | None, list[Entry]]:
-        """The thread's epoch, and about `limit` entries behind `after`: a pruned run comes whole."""
+    async def page(
+        self, key: Key, after: int, limit: int | None, history: str | None = None
+    ) -> tuple[str | None, list[Entry]]:
+        """The thread's epoch, and about `limit` entries behind `after`: a pruned run comes whole.
+
+        With a `history`, `UnknownThread` for a position of another one.
+        """
         found = await self._store.events(key, after=after, limit=limit)
         if found.epoch is None:
             return None, []
+        if history is not None:
+            refuse_other_history(key, found, after, history)
         together = _together(found.events, after)
-        if not together and after < found.last_seq:
+        if not together and after < found.last_seq and limit != 0:
             return found.epoch, await self._pruned(key, found, after)
-        return found.epoch, [stored_entry(key, found.epoch, row.run_id, row) for row in together]
+        return found.epoch, [stored_entry(key, found.epoch, row.run_id, row, row.mark) for row in together]
 
     async def _pruned(self, key: Key, found: Page, after: int) -> list[Entry]:
         runs = await self._store.runs(key)
@@ -48,20 +55,22 @@ class Pages:
         first, count = run.first_seq, len(segment.events)
         seqs = [*range(first, first + count - 1), segment.seq]
         return [
-            Entry(key.thread_id, seq, found.epoch or "", run.run_id, at, event)
+            Entry(key.thread_id, seq, found.epoch or "", run.run_id, at, event, run.mark)
             for seq, (at, event) in zip(seqs, segment.events, strict=True)
         ]
 
-    async def entries(self, key: Key, after: int, limit: int | None) -> list[Entry]:
+    async def entries(
+        self, key: Key, after: int, limit: int | None, history: str | None = None
+    ) -> list[Entry]:
         """Entries behind `after`, read page by page."""
         found: list[Entry] = []
-        while limit is None or len(found) < limit:
-            entries = (await self.page(key, after, None if limit is None else limit - len(found)))[1]
-            if not entries:
-                break
+        while True:
+            wanted = None if limit is None else limit - len(found)
+            entries = (await self.page(key, after, wanted, history))[1]
             found += entries
-            after = entries[-1].seq
-        return found
+            if not entries or (limit is not None and len(found) >= limit):
+                return found
+            after, history = entries[-1].seq, history and entries[-1].history
 
 
 def _together(rows: Sequence[StoredEvent], after: int) -> Sequence[StoredEvent]:
@@ -71,9 +80,30 @@ def _together(rows: Sequence[StoredEvent], after: int) -> Sequence[StoredEvent]:
     return [row for n, row in enumerate(rows, after + 1) if row.seq == n]
 
 
-def stored_entry(key: Key, epoch: str, run_id: str, row: StoredEvent | NewEvent) -> Entry:
+def stored_entry(key: Key, epoch: str, run_id: str, row: StoredEvent | NewEvent, mark: str) -> Entry:
     """An entry from the bytes of its event."""
-    return Entry(key.thread_id, row.seq, epoch, run_id, row.at, decode(row.payload, legacy=False))
+    return Entry(key.thread_id, row.seq, epoch, run_id, row.at, decode(row.payload, legacy=False), mark)
+
+
+def refuse_other_history(key: Key, found: Page, after: int, history: str | None) -> None:
+    """Raise `UnknownThread` for a position that was not taken from this log, read from behind `after`.
+
+    `history` is an epoch, perhaps bound; without one the position only has to lie within the log.
+    """
+    name, (epoch, mark) = key.thread_id, unbound(history or "")
+    if epoch and found.epoch is not None and epoch != found.epoch:
+        raise UnknownThread(
+            f"thread {name!r} was created anew (epoch {found.epoch}, not {epoch}): restore it and attach again"
+        )
+    if after > found.last_seq:
+        raise UnknownThread(
+            f"thread {name!r} ends at seq {found.last_seq}, before {after}: restore it and attach again"
+        )
+    if after and mark and mark != found.mark:
+        raise UnknownThread(
+            f"thread {name!r} has lost the entries that seq {after} was taken from and holds others there: "
+            "restore it and attach again"
+        )
 
 
 def thread_info(thread: StoredThread, now: int) -> ThreadInfo:
@@ -89,6 +119,7 @@ def thread_info(thread: StoredThread, now: int) -> ThreadInfo:
         thread.until if leased else None,
         thread.title,
         "truncated" if thread.status == "in_progress" and not leased else thread.status,
+        thread.mark,
     )
 
 

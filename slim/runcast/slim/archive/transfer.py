@@ -17,6 +17,7 @@ import orjson
 
 from runcast.slim.archive.derived import Derived
 from runcast.slim.archive.run_end import type_of, usage_of
+from runcast.slim.entry import is_mark
 from runcast.slim.errors import Conflict, UnknownThread, WireError
 from runcast.slim.stores import Store
 from runcast.slim.stores.records import (
@@ -59,7 +60,10 @@ async def export_lines(store: Store, derived: Derived, key: Key) -> AsyncIterato
     yield _line(header | {"last_seq": await _length(store, key, thread, runs)})
     names = {run.seq: run.run_id for run in runs}
     for run in runs:
-        yield _line({"run": _described(run, names)})
+        described = _described(run, names)
+        if not whole:  # its seqs are others there
+            described.pop("mark", None)
+        yield _line({"run": described})
         async for line in _entries(store, derived, key, run):
             yield line
 
@@ -93,6 +97,7 @@ def _described(run: StoredRun, names: dict[int, str]) -> Line:
         "parent": names.get(run.parent_seq or 0),
         "edge": run.edge,
         "wire_parent": run.wire_parent,
+        "mark": run.mark or None,
         "started_at": run.started_at,
         "ended_at": run.ended_at,
         "status": "truncated" if run.status == "in_progress" else run.status,
@@ -178,7 +183,7 @@ class Importer:
             fields: Line = orjson.loads(head + b"}" if mark else line)
             if not mark:
                 await self._end_run()
-                self._run = _run(fields["run"])
+                self._run = _run(fields["run"], self._next)
                 return
             event = decode(payload[:-1], legacy=False)
             self._events.append(NewEvent(self._next, _time(fields, "at"), type_of(event), payload[:-1]))
@@ -214,7 +219,8 @@ class Importer:
         self._events = []
         place: NewRun | int = self._number
         if run is not None and not self._number:
-            place = NewRun(run["run_id"], run.get("parent"), run["edge"], run.get("wire_parent"))
+            names = (run["run_id"], run.get("parent"), run["edge"], run.get("wire_parent"))
+            place = NewRun(*names, run.get("mark", ""))
         batch = Batch(
             lease.key,
             lease.owner,
@@ -243,13 +249,16 @@ def _header(line: bytes) -> Line:
     return header
 
 
-def _run(line: Line) -> Line:
-    """The line about a run, if its fields are valid."""
+def _run(line: Line, first_seq: int) -> Line:
+    """The line about a run that begins at this seq, if its fields are valid."""
     if line["edge"] not in EDGES or line["status"] not in ENDS:
         raise ValueError(f"edge {line['edge']!r}, status {line['status']!r}")
     for name in ("run_id", *(name for name in ("parent", "wire_parent", "terminal") if name in line)):
         identifier(name, line[name], longest=LONGEST_RUN_ID)
     usage_of(orjson.dumps(line.get("usage", [])))  # raises when it is not valid
+    mark = line.get("mark")
+    if mark is not None and not (is_mark(mark) and mark.startswith(f"{first_seq}.")):
+        raise ValueError(f"mark is {mark!r:.40}, of a run that begins at {first_seq}")
     times = {name: _time(line, name) for name in ("started_at", "ended_at") if name in line}
     return line | {"started_at": times["started_at"], **times}
 

@@ -48,6 +48,7 @@ class OpenRun:
     new: NewRun | None
     number: int = 0
     end: RunEnd | None = None
+    mark: str = ""
 
 
 class BatchQueue:
@@ -278,7 +279,7 @@ class BatchQueue:
         else:
             self.lease = None
         if batch.events and self.run is not None:
-            self._core.hand_over(self.key, self._epoch, self.run.run_id, batch.events)
+            self._core.hand_over(self.key, self._epoch, self.run, batch.events)
         if self.run is None or not batch.writes:
             return
         self.run.number = number

@@ -19,7 +19,7 @@ from runcast.slim.archive.info import LogStats
 from runcast.slim.archive.lineage import normalize_started
 from runcast.slim.archive.pages import Pages
 from runcast.slim.errors import SlimError
-from runcast.slim.log.batches import Counters
+from runcast.slim.log.batches import Counters, OpenRun
 from runcast.slim.log.committer import Committer
 from runcast.slim.log.live_feed import Feed
 from runcast.slim.log.log_options import LogOptions
@@ -89,11 +89,11 @@ class Core:
         writer = self._writers.get(key)
         return writer is not None and writer.out.lease is not None
 
-    def hand_over(self, key: Key, epoch: str, run_id: str, events: Sequence[NewEvent]) -> None:
+    def hand_over(self, key: Key, epoch: str, run: OpenRun, events: Sequence[NewEvent]) -> None:
         """Pass durable events on to the readers of this process, which need not read them from the store."""
         feed = self._feeds.get(key)
         if feed is not None:
-            feed.take(epoch, run_id, events)
+            feed.take(epoch, run.run_id, run.mark, events)
 
     def feed(self, key: Key) -> Feed:
         """The thread's feed, with one reader more."""

@@ -13,8 +13,8 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 
-from runcast.slim.archive.pages import stored_entry
-from runcast.slim.entry import Entry
+from runcast.slim.archive.pages import refuse_other_history, stored_entry
+from runcast.slim.entry import Entry, bound, is_other_history
 from runcast.slim.errors import ReaderTooSlow, StoreError, UnknownThread, WireError
 from runcast.slim.stores import Store, Watch
 from runcast.slim.stores.records import Key, NewEvent
@@ -39,8 +39,8 @@ PAUSES = (
 )  # between attempts to read, before the feed breaks
 
 Pages = Callable[
-    [Key, int, int], Awaitable[tuple[str | None, list[Entry]]]
-]  # after a seq, so many: epoch and entries
+    [Key, int, int, str | None], Awaitable[tuple[str | None, list[Entry]]]
+]  # after a seq of a history, so many: epoch and entries
 
 
 class Feed:
@@ -55,6 +55,7 @@ class Feed:
         self._ring: list[Entry] = []  # the newest entries, trimmed at twice `size`
         self._head = 0  # the newest seq that is known
         self._epoch: str | None = None
+        self._mark = ""  # of the run that holds the head
         self._broken: StoreError | None = None
         self._taken = False  # entries came from the writer since the last wake-up
         self._grown = asyncio.Event()  # replaced by a new one whenever it is set
@@ -69,7 +70,7 @@ class Feed:
     async def attach(self, after: int, epoch: str | None) -> AsyncGenerator[Entry]:
         """History behind `after`, then new entries."""
         await self._start()
-        await self._check(after, epoch)
+        await self._check(after, epoch or "")
         last, live = after, False
         while True:
             if self._broken is not None:
@@ -82,21 +83,11 @@ class Feed:
                 last = entry.seq
                 yield entry
 
-    async def _check(self, after: int, epoch: str | None) -> None:
-        """Refuse a position of another epoch or beyond the end. Asks the store, which this feed may lag behind."""
-        name = self._key.thread_id
-        if epoch is not None and self._epoch is not None and epoch != self._epoch:
-            raise UnknownThread(
-                f"thread {name!r} was created anew (epoch {self._epoch}, not {epoch}): "
-                "restore it and attach again"
-            )
-        if after > self._head:
-            thread = await self._store.thread(self._key)
-            last = thread.last_seq if thread else 0
-            if after > last:
-                raise UnknownThread(
-                    f"thread {name!r} ends at seq {last}, before {after}: restore it and attach again"
-                )
+    async def _check(self, after: int, history: str) -> None:
+        """Refuse a position of another history or beyond the end. Asks the store, which this feed may lag behind."""
+        if after > self._head or history not in ("", self._epoch):
+            found = await self._store.events(self._key, after=after, limit=0)
+            refuse_other_history(self._key, found, after, history)
 
     async def _next(self, last: int, live: bool) -> list[Entry]:
         lag = self._head - last
@@ -105,7 +96,7 @@ class Feed:
         if lag <= len(self._ring):
             at = len(self._ring) - lag
             return self._ring[at : at + PORTION]
-        return (await self._pages(self._key, last, PAGE))[1]
+        return (await self._pages(self._key, last, PAGE, None))[1]
 
     async def _start(self) -> None:
         """Start to follow once; concurrent readers wait for it."""
@@ -117,7 +108,7 @@ class Feed:
         watch = await self._store.watch(self._key)
         thread = await self._store.thread(self._key)
         if thread is not None:
-            self._head, self._epoch = thread.last_seq, thread.epoch
+            self._head, self._epoch, self._mark = thread.last_seq, thread.epoch, thread.mark
         self._task = asyncio.create_task(self._follow(watch), name=f"runcast-feed-{self._key.thread_id}")
         self._task.add_done_callback(self._stopped)
 
@@ -156,8 +147,9 @@ class Feed:
 
     async def _read(self) -> None:
         while True:
-            epoch, entries = await self._pages(self._key, self._head, PAGE)
-            if self._epoch is not None and epoch != self._epoch:
+            head, history = self._head, bound(self._epoch or "", self._mark)
+            epoch, entries = await self._pages(self._key, head, PAGE, history)
+            if self._epoch is not None and epoch is None:
                 raise UnknownThread(
                     f"thread {self._key.thread_id!r} was deleted: restore it if it was created again"
                 )
@@ -168,13 +160,15 @@ class Feed:
             if len(entries) < PAGE:
                 return
 
-    def take(self, epoch: str, run_id: str, events: Sequence[NewEvent]) -> None:
+    def take(self, epoch: str, run_id: str, mark: str, events: Sequence[NewEvent]) -> None:
         """Take durable events from the writer, if they follow the newest entry; else the store is read."""
-        follows = events[0].seq == self._head + 1 and self._epoch in (None, epoch)
+        first = events[0].seq
+        follows = first == self._head + 1 and self._epoch in (None, epoch)
+        follows &= not is_other_history(self._head, self._mark, first, mark)
         if self._task is None or self._broken is not None or not follows:
             return
         with suppress(WireError):  # the store is read then, and its readers get the error
-            entries = [stored_entry(self._key, epoch, run_id, event) for event in events]
+            entries = [stored_entry(self._key, epoch, run_id, event, mark) for event in events]
             self._epoch, self._taken = epoch, True
             self._add(entries)
 
@@ -182,7 +176,7 @@ class Feed:
         self._ring += entries
         if len(self._ring) >= 2 * self._size:
             del self._ring[: -self._size]
-        self._head = entries[-1].seq
+        self._head, self._mark = entries[-1].seq, entries[-1].mark
         self._wake()
 
     def _break(self, error: StoreError) -> None:

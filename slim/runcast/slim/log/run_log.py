@@ -165,10 +165,13 @@ class RunLog:
             found.append((info, run_info(run, {}, leased=info.owner is not None)))
         return found
 
-    async def entries(self, thread_id: str, after: int = 0, limit: int | None = None) -> list[Entry]:
+    async def entries(
+        self, thread_id: str, after: int = 0, limit: int | None = None, *, epoch: str | None = None
+    ) -> list[Entry]:
         """Entries behind `after`, about `limit` of them: a pruned run is returned whole or, from inside it, refused
-        with `UnknownThread`. Empty for a thread that does not exist."""
-        return await self._core.pages.entries(self._scope.key(thread_id), after, limit)
+        with `UnknownThread`. Empty for a thread that does not exist. With `epoch`, a position of another history is
+        refused as by `attach`."""
+        return await self._core.pages.entries(self._scope.key(thread_id), after, limit, epoch)
 
     async def attach(
         self, thread_id: str, after: int | None = None, *, epoch: str | None = None
@@ -177,7 +180,8 @@ class RunLog:
 
         The thread need not exist yet. Raises `ReaderTooSlow` when a reader that had caught up falls more than
         `reader_queue` entries behind: attach again with `after`. Raises `UnknownThread` when `after` has no meaning
-        here any more: another `epoch`, beyond the end, or inside a pruned run. Restore the thread then.
+        here any more: another `epoch`, beyond the end, or inside a pruned run. Restore the thread then. Give
+        `Entry.history` as `epoch`: it also tells a log that lost its tail and has other entries there now.
         """
         key = self._scope.key(thread_id)
         feed = self._core.feed(key)
@@ -192,17 +196,24 @@ class RunLog:
             await self._core.leave(key, feed)
 
     async def join(
-        self, thread_id: str, *, at: int | None = None, after: int | None = None
+        self, thread_id: str, *, at: int | None = None, after: int | None = None, epoch: str | None = None
     ) -> AsyncGenerator[Portion]:
         """For an empty client that comes late: first all events it needs to reach the thread's state, with open
         streams opened again, then new ones. A portion's `seq` holds once all its events are applied.
 
-        To continue after a break, give `at`, the seq of the first portion, and `after`, the last seq received.
+        To continue after a break, give `at`, the seq of the first portion, `after`, the last seq received, and the
+        `history` of its portion as `epoch`: `UnknownThread` tells that the log has another history now.
         """
         key, core = self._scope.key(thread_id), self._core
         await core.settle(key)
         portions = join_thread(
-            core.store, core.derived, key, lambda cut: self.attach(thread_id, cut), at=at, after=after
+            core.store,
+            core.derived,
+            key,
+            lambda cut: self.attach(thread_id, cut),
+            at=at,
+            after=after,
+            epoch=epoch,
         )
         async with aclosing(portions):
             async for portion in portions:

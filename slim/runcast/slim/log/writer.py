@@ -17,7 +17,7 @@ from ag_ui.core import RawEvent, RunStartedEvent
 
 from runcast.slim.archive.beside import HEAVY, beside
 from runcast.slim.archive.run_end import end_of, type_of
-from runcast.slim.entry import Entry
+from runcast.slim.entry import Entry, mark_of
 from runcast.slim.errors import Conflict, InvalidStream, LineageError, StoreError
 from runcast.slim.log.batches import BatchQueue, OpenRun
 from runcast.slim.protocol.verifier import Verifier
@@ -173,7 +173,8 @@ class Writer:
         for found in page.events:
             kept = decode(found.payload, legacy=False)
             if self._is_same(kept, event):
-                return Entry(self._key.thread_id, seq, page.epoch or "", found.run_id, found.at, kept)
+                place = (self._key.thread_id, seq, page.epoch or "")
+                return Entry(*place, found.run_id, found.at, kept, found.mark)
         raise Conflict(
             f"seq {seq} of thread {self._key.thread_id!r} is taken by another event: read it first"
         )
@@ -266,28 +267,35 @@ class Writer:
         if plan is None or plan.run_id != event.run_id:
             plan = RunPlan(event.run_id, None, "continue")
         parent = out.head if plan.parent is None and plan.edge != "spawn" else plan.parent
-        new = NewRun(event.run_id, parent, plan.edge, event.parent_run_id)
-        out.begin(OpenRun(event.run_id, new))
+        new = NewRun(event.run_id, parent, plan.edge, event.parent_run_id, self._mark())
+        out.begin(OpenRun(event.run_id, new, mark=new.mark))
         return new
+
+    def _mark(self) -> str:
+        """The mark of the run that begins here."""
+        return mark_of(self.out.last_seq + 1, self._options.new_id())
 
     async def _reopen(self) -> None:
         """Open a run for an event outside one: the run that just ended here, or the first of an unannounced run."""
         out = self.out
         await out.flush()
+        written = out.last_seq
         last = (await out.acquire()).last_run
-        if last is not None and last.run_id == out.ended:
+        # A log that has lost the end of that run continues another history, which the run's mark must not name.
+        if last is not None and last.run_id == out.ended and out.last_seq == written:
             end = RunEnd(last.status, last.terminal, last.usage)
-            out.begin(OpenRun(last.run_id, None, last.seq, end))
+            out.begin(OpenRun(last.run_id, None, last.seq, end, last.mark))
         else:
             run_id = f"unannounced-{self._options.new_id()}"
-            out.begin(OpenRun(run_id, NewRun(run_id, out.head, "continue")))
+            new = NewRun(run_id, out.head, "continue", mark=self._mark())
+            out.begin(OpenRun(run_id, new, mark=new.mark))
 
     def _put(self, event: AnyEvent, data: bytes | None = None) -> Entry:
         lease, run = self.out.lease, self.out.run
         if lease is None or run is None:
             raise Conflict(f"thread {self._key.thread_id!r} has no run here that could be written")
         new = self.out.put(type_of(event), encode(event) if data is None else data)
-        return Entry(self._key.thread_id, new.seq, lease.epoch, run.run_id, new.at, event)
+        return Entry(self._key.thread_id, new.seq, lease.epoch, run.run_id, new.at, event, run.mark)
 
     # when the store fails
 

@@ -65,7 +65,13 @@ class _Thread:
             self.created_at,
             self.updated_at,
         )
-        return StoredThread(*place, self.title, None if newest is None else newest.status)
+        status = None if newest is None else newest.status
+        return StoredThread(*place, self.title, status, self.mark(self.last_seq))
+
+    def mark(self, seq: int) -> str:
+        """The mark of the run that holds this seq."""
+        before = [run.mark for run in self.runs.values() if run.first_seq <= seq]
+        return before[-1] if before else ""
 
     def ordered(self) -> list[StoredRun]:
         """The runs with their present ends: right before the next run, or at the last event."""
@@ -230,6 +236,7 @@ class MemoryStore(MemoryBlobs, MemoryNotes):
             wire_parent=run.wire_parent,
             usage=None,
             pruned=False,
+            mark=run.mark,
         )
         return number
 
@@ -270,10 +277,9 @@ class MemoryStore(MemoryBlobs, MemoryNotes):
                 break
             if seq in thread.events:
                 number, event = thread.events[seq]
-                found.append(
-                    StoredEvent(seq, thread.runs[number].run_id, event.at, event.type, event.payload)
-                )
-        return Page(thread.epoch, thread.last_seq, found)
+                run = thread.runs[number]
+                found.append(StoredEvent(seq, run.run_id, event.at, event.type, event.payload, run.mark))
+        return Page(thread.epoch, thread.last_seq, found, thread.mark(after))
 
     async def raws(self, key: Key, *, after: int, limit: int | None = None) -> list[NewEvent]:
         """Raw parts; see `Store.raws`."""

@@ -40,6 +40,7 @@ class NewRun:
     parent: str | None
     edge: Edge
     wire_parent: str | None = None  # parentRunId of the wire: stored, never followed
+    mark: str = ""  # no other writing of this run has it; see `runcast.slim.entry`
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ class StoredThread:
     updated_at: int
     title: str | None = None  # that people gave it
     status: RunStatus | None = None  # of its newest run
+    mark: str = ""  # of the run that holds `last_seq`
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,7 @@ class StoredRun:
     wire_parent: str | None
     usage: bytes | None
     pruned: bool  # its events are deleted; a segment holds their outcome
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,7 @@ class StoredEvent(NamedTuple):
     at: int
     type: str
     payload: bytes
+    mark: str = ""  # of its run
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,7 @@ class Page:
     epoch: str | None
     last_seq: int
     events: list[StoredEvent]
+    mark: str = ""  # of the run that holds the seq before the first of them
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -48,15 +49,36 @@ def test_how_an_envelope_follows(new: Envelope, fit: Fit):
     assert ring().judge(new) is Fit.NEXT
 
 
+def test_another_history_restarts_the_chain_and_its_late_envelopes_are_dropped():
+    def marked(seq: int, mark: str) -> Envelope:
+        return replace(envelope(seq), mark=mark)
+
+    it = ring(marked(1, "1.a"), marked(2, "1.a"), marked(3, "3.b"))
+    assert it.judge(marked(2, "1.a")) is Fit.DOUBLE
+    assert it.judge(marked(4, "4.c")) is Fit.NEXT
+    assert it.judge(marked(3, "3.z")) is Fit.RESTART
+    it.add(marked(3, "3.z"), b"x", 2.0)
+    assert it.judge(marked(3, "3.b")) is Fit.DOUBLE
+    it.add(marked(4, "3.z"), b"x", 2.0)
+
+    def follows(offset: int, mark: str) -> bool:
+        position = Position(EPOCH, offset, mark)
+        return it.after(position, most=9, most_bytes=99) is not None
+
+    places = [(4, "3.z"), (3, "3.z"), (4, ""), (3, ""), (4, "3.b"), (3, "3.b"), (2, "1.a")]
+    # The last one is right; what the ring does not know is asked of the log.
+    assert [follows(*each) for each in places] == [True] * 4 + [False] * 3
+
+
 def test_the_parts_of_an_entry_follow_one_another():
     parts = [envelope(2, part=(n, 3)) for n in (1, 2, 3)]
     it = ring(envelope(1), parts[0])
-    assert (it.head, it.whole, it.stands) == (2, False, 1)
+    assert (it.head, it.whole, it.stands.offset) == (2, False, 1)
     assert [it.judge(each) for each in (*parts, envelope(3))] == [Fit.DOUBLE, Fit.NEXT, Fit.HOLE, Fit.HOLE]
     assert (after(it, 1), after(it, 2)) == ([2], None)
     for each in parts[1:]:
         it.add(each, b"x", 2.0)
-    assert (it.whole, it.stands, after(it, 1), after(it, 2)) == (True, 2, [2, 2, 2], [])
+    assert (it.whole, it.stands.offset, after(it, 1), after(it, 2)) == (True, 2, [2, 2, 2], [])
 
 
 def test_after_a_hole_or_a_restart_the_chain_begins_anew():

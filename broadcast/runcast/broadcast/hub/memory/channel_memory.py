@@ -11,6 +11,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from typing import Protocol
 
@@ -65,10 +66,10 @@ class Memory:
         """The ring of a channel, if an envelope was published on it."""
         return self._rings.get(channel)
 
-    def stands(self, channel: str) -> tuple[str, int]:
-        """Epoch and seq of a channel; empty and 0 where nothing was published."""
+    def stands(self, channel: str) -> Position:
+        """The position of a channel; an empty epoch and 0 where nothing was published."""
         ring = self._rings.get(channel)
-        return (ring.epoch, ring.stands) if ring is not None else ("", 0)
+        return ring.stands if ring is not None else Position("", 0)
 
     def ring(self, channel: str) -> Ring:
         """The ring of a channel, made when there is none."""
@@ -141,7 +142,7 @@ class Memory:
         It ends at this hub's last published envelope when that is further, so that the next one continues from there.
         Readers that come back to one position at the same time share one read.
         """
-        place = self.stands(channel)[1]
+        place = self.stands(channel).offset
         until = place if place > position.offset else None
         key = (channel, position, until)
         read = self._reads.get(key)
@@ -153,7 +154,7 @@ class Memory:
     async def _ask(self, channel: str, position: Position, until: int | None) -> Replay:
         session_id = self.session(channel)
         if self._history is None or session_id is None:
-            return Replay(False, *self.stands(channel))
+            return Replay.at(self.stands(channel), recovered=False)
         most = self._limits.replay
         try:
             replay = await self._history(session_id, position, until=until, most=most)
@@ -161,14 +162,14 @@ class Memory:
         except Exception:  # a broken history must not stop the hub
             self._stats.history_errors += 1
             log.exception("history of thread %r could not be read", session_id)
-            return Replay(False, *self.stands(channel))
+            return Replay.at(self.stands(channel), recovered=False)
         self.ring(channel).expect(replay.epoch)
         if not replay.recovered:
-            return Replay(False, replay.epoch, replay.head)
+            return replay
         if not sound(replay, position):
             self._stats.history_errors += 1
             log.error("history of thread %r does not continue from the requested position", session_id)
-            return Replay(False, replay.epoch, replay.head)
+            return replace(replay, recovered=False, envelopes=())
         if size > self._limits.replay_bytes or len(replay.envelopes) > most:
-            return Replay(False, replay.epoch, replay.head)
+            return replace(replay, recovered=False, envelopes=())
         return replay

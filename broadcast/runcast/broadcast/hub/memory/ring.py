@@ -26,10 +26,10 @@ class Fit(Enum):
     NEXT = "next"  # it continues the chain, or begins it
     DOUBLE = "double"  # it was seen, or belongs to an ended incarnation
     HOLE = "hole"  # an envelope before it is missing here
-    RESTART = "restart"  # the thread's log has another incarnation
+    RESTART = "restart"  # the thread's log has another incarnation or history
 
 
-_FITS = {Take.APPLY: Fit.NEXT, Take.DROP: Fit.DOUBLE, Take.FETCH: Fit.HOLE}
+_FITS = {Take.APPLY: Fit.NEXT, Take.DROP: Fit.DOUBLE, Take.FETCH: Fit.HOLE, Take.RESTART: Fit.RESTART}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,19 @@ class Kept:
 class Replay:
     """The envelopes after a reader's position: all of them, or none (`recovered` False).
 
-    `head` is the seq the log has reached.
+    `head` is the seq the log has reached, `mark` that of its run.
     """
 
     recovered: bool
     epoch: str
     head: int
     envelopes: Sequence[Envelope] = ()
+    mark: str = ""
+
+    @classmethod
+    def at(cls, position: Position, *, recovered: bool) -> Replay:
+        """Without envelopes, at a position."""
+        return cls(recovered, position.epoch, position.offset, mark=position.mark)
 
 
 def read_envelope(data: str) -> Envelope | None:
@@ -68,6 +74,14 @@ def read_envelope(data: str) -> Envelope | None:
     if not all(isinstance(number, int) and not isinstance(number, bool) for number in numbers):
         return None
     return envelope if 0 <= envelope.prev < envelope.seq else None
+
+
+def vouched(position: Position, at: Iterable[Envelope], following: Envelope | None) -> bool:
+    """Whether envelopes prove that a bound position is of their history: `at` are those of its seq."""
+    if not position.mark:
+        return True
+    marks = [*(each.mark for each in at if each.seq == position.offset), following.mark if following else ""]
+    return marks[0] == position.mark
 
 
 def follow(envelopes: Iterable[Envelope], last: int) -> int:
@@ -121,13 +135,13 @@ class Ring:
         return not self._place.part
 
     @property
-    def stands(self) -> int:
-        """The seq of the last entry that was seen whole."""
-        return self._place.last
+    def stands(self) -> Position:
+        """The position behind the last entry that was seen whole; an empty epoch before the first envelope."""
+        return Position(self.epoch, self._place.last, self._place.mark)
 
     def judge(self, envelope: Envelope) -> Fit:
         """The relation of this envelope to the chain, without adding it."""
-        if envelope.epoch in self._over:
+        if envelope.epoch in self._over or envelope.history in self._over:
             return Fit.DOUBLE
         if self._anew or envelope.epoch != (self.epoch or self._expected or envelope.epoch):
             return Fit.RESTART
@@ -143,9 +157,11 @@ class Ring:
             self.size = 0
         if fit is Fit.RESTART:
             self._end(self.epoch or self._expected, envelope.epoch)
+            if self.epoch == envelope.epoch and self._place.mark:
+                self._end(self.stands.history, envelope.history)
             self._anew = False
         self.epoch, self.touched = envelope.epoch, now
-        self._place = after(envelope)
+        self._place = after(envelope, self._place.mark if fit is Fit.NEXT else "")
         kept = Kept(envelope, body, now)
         self._kept.append(kept)
         self.size += len(body)
@@ -191,18 +207,20 @@ class Ring:
         if not self.epoch or position.epoch not in ("", self.epoch) or position.offset > self.head:
             return None
         if position.offset == self.head:
-            return [] if self.whole else None
+            return [] if self.whole and position.mark in ("", self._place.mark) else None
         tail: list[Kept] = []
         size = 0
+        there: tuple[Envelope, ...] = ()  # the position's own
         for kept in reversed(self._kept):
             if kept.envelope.seq <= position.offset:
+                there = (kept.envelope,)
                 break
             tail.append(kept)
             size += len(kept.body)
         tail.reverse()
         if not tail or tail[0].envelope.prev != position.offset or len(tail) > most or size > most_bytes:
             return None
-        return tail
+        return tail if vouched(position, there, tail[0].envelope) else None
 
     def last(self) -> Kept | None:
         """The newest envelope, for a cache channel."""

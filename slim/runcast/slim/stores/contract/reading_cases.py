@@ -123,6 +123,29 @@ async def runs_are_ranges_of_their_thread(store: Store) -> None:
     same(again.last_seq, 7, "and the last seq")
 
 
+async def a_place_has_the_mark_of_its_run(store: Store) -> None:
+    """Whatever is read from there, so that a position can be bound to its history."""
+    lease = await take(store)
+    await store.append(batch(lease, 1, 2, run=NewRun("a", None, "continue", mark="1.a")))
+    await store.append(batch(lease, 3, 2, run=NewRun("b", "a", "continue", mark="3.b")))
+    pages = [await store.events(THREAD, after=n, limit=n % 2) for n in range(6)]
+    same(
+        [page.mark for page in pages], ["", "1.a", "1.a", "3.b", "3.b", "3.b"], "a page, of the seq before it"
+    )
+    page = await store.events(THREAD, after=0)
+    same([event.mark for event in page.events], ["1.a", "1.a", "3.b", "3.b"], "an event")
+    same([run.mark for run in await store.runs(THREAD)], ["1.a", "3.b"], "a run")
+    same(
+        [thread.mark for thread in await store.threads(THREAD.tenant, limit=9)],
+        ["3.b"],
+        "a thread, of its end",
+    )
+    same([thread.mark for thread, _ in await store.named(THREAD.tenant, "a")], ["3.b"], "however it is found")
+    same(
+        (await take(store, now=NOW + 1)).last_run, (await store.runs(THREAD))[-1], "and a lease's newest run"
+    )
+
+
 async def a_lineage_is_the_ancestors_alone(store: Store) -> None:
     """No sibling, and nothing above a spawned run."""
     lease = await take(store)

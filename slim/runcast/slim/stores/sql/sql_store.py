@@ -132,7 +132,8 @@ class SqlStore(SqlBlobs, SqlNotes):
             raise refusals.no_parent(batch.key, run.parent)
         parent, attempt = known[run.parent] if run.parent is not None else (None, 0)
         attempt = attempt + 1 if run.edge == "resume" else 1
-        values = (thread, run.run_id, parent, run.edge, attempt, batch.first_seq, batch.now, run.wire_parent)
+        values: Row = (thread, run.run_id, parent, run.edge, attempt, batch.first_seq, batch.now)
+        values = (*values, run.wire_parent, run.mark)
         number = (yield Query(say.BEGIN_RUN, values))[0][0]
         yield Query(say.REMEMBER_RUN, (number, thread))
         return int(number)
@@ -166,18 +167,20 @@ class SqlStore(SqlBlobs, SqlNotes):
         """Events with `after < seq <= upto`, in order."""
         end = say.ENDLESS if upto is None else upto
         found: list[StoredEvent] = []
+        mark: str | None = None
         while True:
             # `seq` has no holes but where runs were pruned: a window as wide as the limit is enough, and cheap.
             wanted = None if limit is None else limit - len(found)
             window = end if wanted is None else min(end, after + wanted)
-            rows = await self._db.rows(say.EVENTS, (after, window, *key))
+            rows = await self._db.rows(say.EVENTS, (after, *key, after, window))
             if not rows:
                 return Page(None, 0, [])
-            epoch, last_seq = rows[0][:2]
-            found += [StoredEvent._make(row[2:]) for row in rows if row[2] is not None]
+            epoch, last_seq, before = rows[0][:3]
+            mark = before if mark is None else mark
+            found += [StoredEvent._make(row[3:]) for row in rows if row[3] is not None]
             end = min(end, last_seq)
             if window >= end or len(found) == limit:
-                return Page(epoch, last_seq, found)
+                return Page(epoch, last_seq, found, mark or "")
             gap = await self._db.rows(say.NEXT_EVENT, (*key, window))
             after = end if gap[0][0] is None else int(gap[0][0]) - 1
 
@@ -199,7 +202,7 @@ class SqlStore(SqlBlobs, SqlNotes):
     async def named(self, tenant: str, run_id: str) -> list[tuple[StoredThread, StoredRun]]:
         """Runs of this id in any thread of the tenant, oldest first."""
         rows = await self._db.rows(say.NAMED, (tenant, run_id))
-        return [(_thread(row[-10:]), _run(row[:-10])) for row in rows]
+        return [(_thread(row[-11:]), _run(row[:-11])) for row in rows]
 
     async def orphaned_runs(self, tenant: str | None, *, now: int) -> list[tuple[Key, StoredRun]]:
         """Runs in progress whose owner's lease has expired; see `Store.orphaned_runs`."""
@@ -276,7 +279,7 @@ def _claim(batch: Batch) -> Row:
 
 
 def _run(row: Row) -> StoredRun:
-    values: Row = (*row[:-1], bool(row[-1]))
+    values: Row = (*row[:-2], bool(row[-2]), row[-1])
     return StoredRun(*values)
 
 

@@ -65,8 +65,8 @@ REMEMBER_RUN = "UPDATE runcast_threads SET batch_run = ? WHERE id = ?"
 KNOWN_RUNS = "SELECT run_id, id, attempt FROM runcast_runs WHERE thread = ? AND run_id IN (?, ?)"
 BEGIN_RUN = """
 INSERT INTO runcast_runs
-  (thread, run_id, parent, edge, attempt, first_seq, started_at, wire_parent, status)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'in_progress')
+  (thread, run_id, parent, edge, attempt, first_seq, started_at, wire_parent, mark, status)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'in_progress')
 RETURNING id
 """
 END_RUN = """
@@ -82,20 +82,27 @@ EVENT_COLUMNS = {
 }
 
 # Reading. A row without an epoch is the tombstone of a forgotten thread.
-_OF_THREAD = """t.tenant, t.thread_id, t.epoch, t.last_seq, t.owner, t.until, t.created_at, t.updated_at, t.title,
-  (SELECT n.status FROM runcast_runs n WHERE n.thread = t.id ORDER BY n.first_seq DESC LIMIT 1)"""
+_MARK = """
+  COALESCE((
+    SELECT h.mark FROM runcast_runs h WHERE h.thread = t.id AND h.first_seq <= {seq} ORDER BY h.first_seq DESC LIMIT 1
+  ), '')"""
+_OF_THREAD = f"""t.tenant, t.thread_id, t.epoch, t.last_seq, t.owner, t.until, t.created_at, t.updated_at, t.title,
+  (SELECT n.status FROM runcast_runs n WHERE n.thread = t.id ORDER BY n.first_seq DESC LIMIT 1),
+  {_MARK.format(seq="t.last_seq")}"""
 EVERY = f"SELECT {_OF_THREAD} FROM runcast_threads t WHERE t.epoch <> ''"
 THREADS = f"{EVERY} AND t.tenant = ?"
 RENAME = (
     "UPDATE runcast_threads SET title = ? WHERE tenant = ? AND thread_id = ? AND epoch <> '' RETURNING id"
 )
 FORGOTTEN = "SELECT id FROM runcast_threads WHERE tenant = ? AND thread_id = ? AND epoch = ''"
-EVENTS = """
-SELECT t.epoch, t.last_seq, e.seq, r.run_id, e.at, e.type, e.payload
-FROM runcast_threads t
+EVENTS = f"""
+SELECT t.epoch, t.last_seq, t.mark, e.seq, r.run_id, e.at, e.type, e.payload, r.mark
+FROM (
+  SELECT t.id, t.epoch, t.last_seq, {_MARK.format(seq="?")} AS mark
+  FROM runcast_threads t WHERE t.tenant = ? AND t.thread_id = ? AND t.epoch <> ''
+) t
 LEFT JOIN runcast_events e ON e.thread = t.id AND e.seq > ? AND e.seq <= ?
 LEFT JOIN runcast_runs r ON r.id = e.run
-WHERE t.tenant = ? AND t.thread_id = ? AND t.epoch <> ''
 ORDER BY e.seq
 """
 NEXT_EVENT = f"SELECT MIN(seq) FROM runcast_events WHERE thread = {_THREAD} AND seq > ?"
@@ -106,7 +113,7 @@ SELECT r.id, r.run_id, r.parent, r.edge, r.attempt, r.first_seq,
     (SELECT MIN(n.first_seq) - 1 FROM runcast_runs n WHERE n.thread = r.thread AND n.first_seq > r.first_seq),
     t.last_seq
   ),
-  r.started_at, r.ended_at, r.status, r.terminal, r.wire_parent, r.usage, r.pruned
+  r.started_at, r.ended_at, r.status, r.terminal, r.wire_parent, r.usage, r.pruned, r.mark
 FROM runcast_runs r JOIN runcast_threads t ON t.id = r.thread
 """
 NEWEST_RUNS = f"""
