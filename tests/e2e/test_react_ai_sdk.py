@@ -1,0 +1,119 @@
+"""The React example in Chromium: `useChat` of npm against a LangGraph agent, reloaded, stopped and approved."""
+
+from __future__ import annotations
+
+import asyncio
+import runpy
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.staticfiles import StaticFiles
+
+from runcast.app import Cast
+from tests.app.serving import Served, serving
+from tests.conftest import missing
+from tests.e2e.browser import MISSING, Browser, Tab, browsing, program
+from tests.house.tree import ROOT
+
+pytestmark = pytest.mark.server
+
+FOLDER = ROOT / "examples" / "react" / "ai-sdk"
+ANSWER = "document.querySelector('.assistant .text')?.textContent ?? ''"
+WHOLE = "You said: " + " ".join(["hello there"] * 12)
+READY = "document.querySelector('output').textContent === 'ready'"
+
+
+async def build(folder: Path) -> None:
+    """The example's page, as its own tools make it."""
+    npx = shutil.which("npx")
+    if npx is None or not (FOLDER / "node_modules").is_dir():
+        missing("the React example is not installed: put Node >= 20 with npm on PATH and run `make js`")
+    process = await asyncio.create_subprocess_exec(
+        str(npx), "vite", "build", "--logLevel", "error", "--outDir", str(folder), cwd=FOLDER
+    )
+    assert await process.wait() == 0
+
+
+@dataclass
+class Scene:
+    """The page, the host it speaks to, and a browser."""
+
+    page: Served
+    host: Served
+    browser: Browser
+
+    async def tab(self, thread: str) -> Tab:
+        return await self.browser.tab(f"{self.page.url}/index.html?host={self.host.url}&thread={thread}")
+
+
+@pytest.fixture
+async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
+    if program() is None:
+        missing(MISSING)
+    await build(tmp_path / "dist")
+    monkeypatch.chdir(tmp_path)  # its database is made where it is started
+    cast = runpy.run_path(str(ROOT / "examples" / "react" / "host.py"))["cast"]
+    files = Starlette()
+    files.mount("/", StaticFiles(directory=tmp_path / "dist"))
+    async with (
+        serving(Cast.open("memory://"), app=files) as page,
+        serving(cast, cors=[page.url]) as host,
+        browsing() as browser,
+    ):
+        yield Scene(page, host, browser)
+
+
+async def send(tab: Tab, text: str) -> None:
+    await tab.until("document.querySelector('input') !== null")
+    await tab.type("input", text)
+    await tab.press("Send")
+
+
+async def test_a_reload_and_a_second_browser_lose_nothing(scene: Scene) -> None:
+    tab = await scene.tab("reload")
+    await send(tab, "hello there")
+    await tab.until(f"({ANSWER}).split(' ').length > 6")
+    other = await scene.tab("reload")
+    for _ in range(3):
+        await tab.reload()
+        await tab.until(f"({ANSWER}).startsWith('You said: hello')")
+    for each in (tab, other):
+        await each.until(f"({ANSWER}).trim() === {WHOLE!r}")
+        await each.until(READY)
+        assert await each.js("document.querySelectorAll('section').length") == 2
+        assert each.errors == []
+
+
+async def test_stop_ends_the_run_and_a_reload_keeps_what_was_said(scene: Scene) -> None:
+    tab = await scene.tab("stop")
+    await send(tab, "hello there")
+    await tab.until(f"({ANSWER}).split(' ').length > 6")
+    await tab.press("Stop")
+    await tab.until(READY)
+    shown = await tab.js(ANSWER)
+    assert WHOLE.startswith(shown.strip())
+    await tab.reload()
+    await tab.until(f"({ANSWER}).trim() === {shown.strip()!r}")
+    (run,) = (await scene.host.http.get("/threads/stop/runs")).json()["runs"]
+    assert run["status"] == "cancelled"
+
+
+@pytest.mark.parametrize(("button", "told"), [("Approve", "sent to ada"), ("Reject", "rejected")])
+async def test_a_tool_waits_for_its_approval_over_a_reload(scene: Scene, button: str, told: str) -> None:
+    tab = await scene.tab(button)
+    await send(tab, "write a mail")
+    await tab.until("document.querySelector('.tool')?.textContent.includes('approval-requested')")
+    await tab.reload()
+    await tab.until("performance.getEntriesByType('resource').some((each) => each.name.endsWith('/stream'))")
+    await tab.until(READY)
+    await tab.until("document.querySelector('.tool')?.textContent.includes('approval-requested')")
+    await tab.press(button)
+    await tab.until(f"({ANSWER}).includes({told!r})")
+    await tab.until("document.querySelector('.tool').textContent.includes('output-available')")
+    await tab.until(READY)
+    assert await tab.js("document.querySelectorAll('section').length") == 2
+    assert tab.errors == []
