@@ -63,7 +63,7 @@ async def look_at(tab: Tab, seq: int) -> None:
 async def test_the_timeline_has_a_bar_for_all_that_took_time(host: Served, browser: Browser) -> None:
     tab = await opened(host, browser, "timeline")
     names = "[...document.querySelectorAll('.waterfall button')].map((each) => each.dataset.kind).join()"
-    await tab.until(f"{names} === 'run,step,tool'")
+    await tab.until(f"{names} === 'run,step,tool,model'")
     labels = await tab.js("[...document.querySelectorAll('.waterfall button')].map((each) => each.title)")
     assert labels[2].startswith("search_archive, ")
     assert labels[2].endswith(", Done")
@@ -144,8 +144,8 @@ async def test_a_branch_is_made_from_the_past(host: Served, browser: Browser) ->
     await over(host.cast)
     tab = await browser.tab(f"{host.url}/?thread=t1")
     await tab.click("#tab-past")
-    await look_at(tab, 3)
-    await tab.press("Branch from the end of this run")
+    await look_at(tab, (await host.cast.log.runs("t1"))[0].last_seq)
+    await tab.press("Branch from here")
     await tab.until("document.getElementById('branching').textContent.includes('run-0')")
     await tab.type("#ask", "another way")
     await tab.click("#send")

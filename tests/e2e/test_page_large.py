@@ -1,4 +1,4 @@
-"""The page on a thread of 50,000 events: it opens about as fast as on one of 500, and scrolls without a halt."""
+"""The page on large threads: 50,000 events, in ten runs or in one, open about as fast as 500 and scroll without a halt."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from ag_ui.core import (
+    Event,
+    RunAgentInput,
+    ToolCallArgsEvent,
+    ToolCallEndEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+)
 
 from runcast.app import Cast
+from tests.app.agents import said
 from tests.app.serving import Served, serving
 from tests.conftest import missing
 from tests.e2e.browser import MISSING, Browser, Tab, browsing, program
@@ -34,21 +43,38 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def host() -> AsyncIterator[Served]:
-    """A thread of 500 events, one of 50,000 in ten runs."""
+    """A thread of 500 events, one of 50,000 in ten runs, one of 50,000 in a single run, one of 10,000 messages."""
     cast = Cast.open("memory://")
     cast.register(Lengthy(5, 98), name="short")
     cast.register(Lengthy(50, 98), name="long")
+    cast.register(Lengthy(500, 98), name="endless")
+    cast.register(Lengthy(10_000, 2), name="many")
+    cast.register(heavy)
     async with serving(cast) as it:
         await (await cast.say("small", "go", agent="short")).result()
         for _ in range(10):
             await (await cast.say("large", "go", agent="long")).result()
+        await (await cast.say("single", "go", agent="endless")).result()
+        await (await cast.say("many", "go", agent="many")).result()
+        await (await cast.say("heavy", "go", agent="heavy")).result()
         yield it
+
+
+async def heavy(input: RunAgentInput) -> AsyncIterator[Event]:
+    """Calls a tool with a result of 5 MB."""
+    yield ToolCallStartEvent(tool_call_id="c1", tool_call_name="dump")
+    yield ToolCallArgsEvent(tool_call_id="c1", delta="{}")
+    yield ToolCallEndEvent(tool_call_id="c1")
+    rows = "\n".join(f"row {n:06d} " + "x" * 39 for n in range(100_000))
+    yield ToolCallResultEvent(message_id="m1", tool_call_id="c1", content=rows)
+    for event in said(input.run_id, *(f"word{n} " for n in range(98))):
+        yield event
 
 
 async def opening(browser: Browser, host: Served, thread: str) -> tuple[Tab, float]:
     """The page on a thread, and the milliseconds until its newest message was drawn."""
     tab = await browser.tab("about:blank", height=800)
-    await tab.call("Page.addScriptToEvaluateOnNewDocument", source=LONG_TASKS + DRAWN)
+    await tab.call("Page.addScriptToEvaluateOnNewDocument", source=LONG_TASKS + DRAWN + SOON)
     await tab.goto(f"{host.url}/?thread={thread}")
     return tab, await tab.until("globalThis.drawnAt")
 
@@ -57,6 +83,8 @@ DRAWN = f"""globalThis.drawnAt = 0; addEventListener('DOMContentLoaded', () => {
   const look = new MutationObserver(() => {{ if (!drawnAt && {NEWEST} && document.querySelector('#status')?.textContent === 'Done') drawnAt = performance.now() }});
   look.observe(document.body, {{ childList: true, subtree: true, characterData: true }}); }});"""
 
+SHORT = "document.querySelector('#preview > li:last-child, #timeline > li:last-child')?.textContent.includes('word97')"
+SOON = DRAWN.replace("drawnAt", "shortAt").replace(NEWEST, SHORT)
 SCROLL = """(async () => {
   await new Promise((done) => setTimeout(done, 300));
   tasks.length = 0;
@@ -94,3 +122,55 @@ async def test_a_large_thread_opens_and_scrolls_like_a_small_one(host: Served, b
     print(f"and of the whole thread {calm:.0f} and {busy:.0f} ms")
     assert busy < max(LONGEST * calm, FLOOR_MS)
     assert small.errors == large.errors == []
+
+
+async def test_a_run_of_50_000_events_shows_its_newest_message_before_all_of_it_was_read(
+    host: Served, browser: Browser
+) -> None:
+    small, soon = await opening(browser, host, "small")
+    large, whole = await opening(browser, host, "single")
+    short = await large.js("globalThis.shortAt")
+    print(
+        f"500 events after {soon:.0f} ms; 50,000 in one run: the newest after {short:.0f}, all after {whole:.0f} ms"
+    )
+    assert short < max(RATIO * soon, 3_000)
+    # Pieces of a text come together: the work on the page does not grow with the number of tokens.
+    assert await large.js("runcast.view.count") < 2_000
+    assert await large.js("runcast.view.items.filter((each) => each.kind === 'text').length") == 500
+    assert await large.js("document.getElementById('preview')") is None
+    assert await large.js("document.querySelectorAll('#timeline > li').length") < 400
+    calm, busy = [await longest_task(tab) for tab in (small, large)]
+    print(f"longest task while scrolling {calm:.0f} and {busy:.0f} ms")
+    assert busy < max(LONGEST * calm, FLOOR_MS)
+    assert small.errors == large.errors == []
+
+
+async def test_ten_thousand_messages_are_all_there_and_few_of_them_are_drawn(
+    host: Served, browser: Browser
+) -> None:
+    tab = await browser.tab(f"{host.url}/?thread=many")
+    await tab.until("runcast.view.status === 'completed' && runcast.drawn === runcast.view.count")
+    assert await tab.js("runcast.view.items.filter((each) => each.kind === 'text').length") == 10_000
+    assert await tab.js("document.querySelectorAll('#timeline > li').length") < 1_000
+    await tab.js("document.querySelector('[data-scroller]').scrollTop = 0")
+    await tab.until("document.querySelector('#timeline > li[data-kind=run]') !== null")
+    assert await tab.js("document.querySelectorAll('#timeline > li').length") < 1_000
+    await tab.press("Jump to latest")
+    await tab.until("document.querySelector('#timeline > li:last-child')?.textContent.includes('word1')")
+    assert tab.errors == []
+
+
+async def test_a_result_of_5_mb_is_opened_beside_a_part_at_a_time_and_searched(
+    host: Served, browser: Browser
+) -> None:
+    tab = await browser.tab(f"{host.url}/?thread=heavy")
+    await tab.press("Full result")
+    await tab.until("document.getElementById('full-text')?.textContent.startsWith('row 000000')")
+    assert await tab.js("document.getElementById('full-text').textContent.length") == 100_000
+    await tab.press_named("Close", "#full")
+    await tab.press("Full result")
+    await tab.until("document.getElementById('search-result') !== null")
+    await tab.type("#search-result", "row 099999")
+    await tab.until("document.getElementById('full-text').textContent.startsWith('row 099999')")
+    assert await tab.js("document.querySelector('#full [role=status]').textContent") == "1 found"
+    assert tab.errors == []

@@ -4,7 +4,7 @@ Each framework has a folder (`runcast.adapters.langgraph`, `runcast.adapters.adk
 loads only the one it uses. This package holds what they share, for agents of one's own too.
 """
 
-from runcast.adapters.adapter import Adapter, ResumePoint
+from runcast.adapters.adapter import Adapter, Drawable, Drawing, DrawnEdge, DrawnNode, ResumePoint, drawing_of
 from runcast.adapters.client_schemas import AgentSchemas, Askable, ClientSchema, Described
 from runcast.adapters.errors import (
     AdapterError,
@@ -28,6 +28,10 @@ __all__ = [
     "Askable",
     "ClientSchema",
     "Described",
+    "Drawable",
+    "Drawing",
+    "DrawnEdge",
+    "DrawnNode",
     "Failure",
     "InvalidInput",
     "OpenBlocks",
@@ -39,6 +43,7 @@ __all__ = [
     "Unanswerable",
     "UnknownRun",
     "UsageTally",
+    "drawing_of",
     "failure",
     "scrub",
     "translate",

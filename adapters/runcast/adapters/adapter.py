@@ -6,7 +6,8 @@ Knows the shape that `Cast` and the HTTP endpoints need; does not know any frame
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from ag_ui.core import AgentCapabilities, Event, Interrupt, Message, RunAgentInput
 
@@ -66,3 +67,54 @@ class Adapter(Protocol):
     def capabilities(self) -> AgentCapabilities:
         """What this agent can do, in the protocol's words."""
         ...
+
+
+# ------------------------------------------------------------------ an optional member
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnNode:
+    """A node; `id` is unique in its drawing."""
+
+    id: str
+    name: str
+    kind: Literal["start", "end", "node", "agent", "tool"] = "node"
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnEdge:
+    """An edge between two nodes, by their ids; `conditional` ones are taken or not."""
+
+    source: str
+    target: str
+    label: str = ""
+    conditional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Nodes and edges, without places: who draws them decides where they are."""
+
+    nodes: Sequence[DrawnNode] = ()
+    edges: Sequence[DrawnEdge] = ()
+
+    @classmethod
+    def read(cls, given: dict[str, Any]) -> Drawing:
+        """A drawing from its fields as plain values."""
+        return cls(
+            [DrawnNode(**each) for each in given["nodes"]], [DrawnEdge(**each) for each in given["edges"]]
+        )
+
+
+@runtime_checkable
+class Drawable(Protocol):
+    """An adapter whose framework knows the shape of its agents."""
+
+    def drawing(self) -> Drawing:
+        """The agent's graph; an empty one where it cannot be drawn."""
+        ...
+
+
+def drawing_of(adapter: object) -> Drawing:
+    """What an adapter draws, or an empty drawing."""
+    return adapter.drawing() if isinstance(adapter, Drawable) else Drawing()

@@ -1,5 +1,6 @@
 // The page: threads at the left, the conversation in the middle, details at the right.
 import { useEffect } from "preact/hooks";
+import { Demo } from "./Demo.js";
 import { Announcer } from "./Announcer.js";
 import { Header } from "./Header.js";
 import { Help } from "./Help.js";
@@ -25,6 +26,7 @@ export function App({ desk }: { desk: Desk }) {
         <Threads />
         {desk.listing.value && <div class="veil" onClick={() => (desk.listing.value = false)} />}
         <main>
+          {desk.demo.value && <Demo demo={desk.demo.value} session={session} />}
           <Conversation key={session.thread ?? ""} session={session} />
           <Composer session={session} />
         </main>

@@ -1,5 +1,5 @@
 // The head of the page: what is looked at, how it stands, and how the line is.
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "./parts/Icon.js";
 import { State } from "./parts/State.js";
 import { now } from "./parts/Time.js";
@@ -11,7 +11,9 @@ export function Header() {
   const desk = useDesk();
   const session = desk.session.value;
   const title = desk.titleOf(session.thread);
-  const state = session.stalled.value ? "truncated" : session.shown.value?.view.status;
+  const state = session.stalled.value
+    ? "truncated"
+    : (session.shown.value?.view.status ?? session.preview.value?.status);
   const waiting = session.questions.value.length > 0;
   useEffect(() => {
     document.title = `${waiting ? "(?) " : ""}${title} · runcast`;
@@ -31,9 +33,25 @@ export function Header() {
         <span aria-hidden="true" class="mark" />
         runcast
       </span>
-      <h1 id="title" title={session.thread ?? undefined}>
-        {title}
-      </h1>
+      {desk.renaming.value ? (
+        <Rename title={title} />
+      ) : (
+        <h1 id="title" title={session.thread ?? undefined}>
+          {title}
+        </h1>
+      )}
+      {session.thread !== null && !desk.renaming.value && (
+        <button
+          id="rename"
+          type="button"
+          class="icon"
+          aria-label="Rename this thread"
+          title="Rename this thread (e)"
+          onClick={() => (desk.renaming.value = true)}
+        >
+          <Icon name="edit" />
+        </button>
+      )}
       <State id="status" state={state} />
       <Elapsed session={session} />
       <span class="spring" />
@@ -61,6 +79,33 @@ export function Header() {
         <Icon name="panel" />
       </button>
     </header>
+  );
+}
+
+function Rename({ title }: { title: string }) {
+  const desk = useDesk();
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.select(), []);
+  return (
+    <form
+      class="rename"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void desk.rename(input.current?.value ?? "");
+      }}
+    >
+      <input
+        id="title-text"
+        ref={input}
+        defaultValue={title}
+        maxLength={200}
+        aria-label="Title of this thread, empty for its first message"
+        onBlur={() => (desk.renaming.value = false)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") desk.renaming.value = false;
+        }}
+      />
+    </form>
   );
 }
 

@@ -55,6 +55,13 @@ export const KEYS: Key[] = [
       focus("find");
     },
   },
+  {
+    key: "e",
+    does: "rename this thread",
+    act: (desk) => {
+      desk.renaming.value = desk.session.value.thread !== null;
+    },
+  },
   { key: "j", does: "the next row", act: () => move(1) },
   { key: "k", does: "the row before", act: () => move(-1) },
   {
@@ -73,6 +80,7 @@ export const KEYS: Key[] = [
     },
   },
   { key: "1", does: "timeline", act: (desk) => desk.inspect("timeline") },
+  { key: "0", does: "graph of the agent", act: (desk) => desk.inspect("graph") },
   { key: "2", does: "runs", act: (desk) => desk.inspect("runs") },
   { key: "3", does: "the past", act: (desk) => desk.inspect("past") },
   { key: "4", does: "raw log", act: (desk) => desk.inspect("raw") },

@@ -6,6 +6,7 @@ time. Knows the log and the mapper; does not know sockets or HTTP.
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -122,6 +123,7 @@ class LogHistory:
                 raise
             if not entries:
                 break
+            await asyncio.sleep(0)  # a long run must not hold up those who watch others
             for entry in entries:
                 if entry.seq > end or len(found) >= most:
                     break

@@ -24,8 +24,8 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.session import Session
 from google.genai import types
 
-from runcast.adapters.adapter import ResumePoint
-from runcast.adapters.adk.capabilities import capabilities, descriptions, schemas, speakers
+from runcast.adapters.adapter import Drawing, ResumePoint
+from runcast.adapters.adk.capabilities import capabilities, descriptions, drawing, schemas, speakers
 from runcast.adapters.adk.intake.corrections import corrections
 from runcast.adapters.adk.intake.plan import Plan, check_place, echo, instructions, plan
 from runcast.adapters.adk.intake.session_rebuild import lost_events, past_events, without_questions
@@ -109,12 +109,20 @@ class AdkAdapter:
     def capabilities(self) -> AgentCapabilities:
         """What this agent can do."""
         return capabilities(
-            self._root, self._agents, streams=self._options.streaming == "sse", resumable=self._resumable
+            self._root,
+            self._agents,
+            streams=self._options.streaming == "sse",
+            resumable=self._resumable,
+            files=self._options.files,
         )
 
     def schemas(self) -> AgentSchemas:
         """What the agent's own schemas say of its input and of the state it writes."""
         return schemas(self._root, self._options)
+
+    def drawing(self) -> Drawing:
+        """The tree or the workflow of agents."""
+        return drawing(self._root)
 
     @property
     def active(self) -> list[str]:

@@ -5,7 +5,7 @@ Knows the names of ADK's attributes; does not know runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ag_ui.core import (
@@ -14,6 +14,8 @@ from ag_ui.core import (
     HumanInTheLoopCapabilities,
     IdentityCapabilities,
     MultiAgentCapabilities,
+    MultimodalCapabilities,
+    MultimodalInputCapabilities,
     ReasoningCapabilities,
     StateCapabilities,
     SubagentInfo,
@@ -21,6 +23,7 @@ from ag_ui.core import (
     TransportCapabilities,
 )
 
+from runcast.adapters.adapter import Drawing, DrawnEdge, DrawnNode
 from runcast.adapters.adk.options import AdkOptions
 from runcast.adapters.adk.plain_values import SHARED, is_visible
 from runcast.adapters.client_schemas import AgentSchemas, ClientSchema, object_schema, value_schema
@@ -61,8 +64,41 @@ def speakers(root: Any) -> frozenset[str]:
     return frozenset({root.name}).union(*(speakers(one) for one in root.sub_agents))
 
 
+def drawing(root: Any) -> Drawing:
+    """The tree of agents, with the tools of each; a workflow as the graph of its nodes."""
+    nodes: dict[str, DrawnNode] = {}
+    edges: list[DrawnEdge] = []
+    for one in tree(root):
+        graph = getattr(one, "graph", None)
+        nodes.setdefault(one.name, _node(one))
+        for edge in _all(graph, "edges"):
+            for each in (edge.from_node, edge.to_node):
+                nodes.setdefault(each.name, _node(each))
+            label = "" if edge.route is None else str(edge.route)
+            edges.append(DrawnEdge(edge.from_node.name, edge.to_node.name, label, edge.route is not None))
+        edges += [
+            DrawnEdge(one.name, each.name) for each in ([] if graph is not None else _all(one, "sub_agents"))
+        ]
+        for tool in _all(one, "tools"):
+            name = str(getattr(tool, "name", None) or getattr(tool, "__name__", "tool"))
+            nodes.setdefault(f"tool {name}", DrawnNode(f"tool {name}", name, "tool"))
+            edges.append(DrawnEdge(one.name, f"tool {name}", conditional=True))
+    linked = {name for edge in edges for name in (edge.source, edge.target)}
+    return Drawing([node for name, node in nodes.items() if name in linked or len(nodes) == 1], edges)
+
+
+def _all(one: Any, name: str) -> list[Any]:
+    return list(getattr(one, name, None) or ())
+
+
+def _node(one: Any) -> DrawnNode:
+    if one.name == "__START__":
+        return DrawnNode(one.name, "start", "start")
+    return DrawnNode(one.name, one.name, "agent" if hasattr(one, "sub_agents") else "node")
+
+
 def capabilities(
-    root: Any, agents: Mapping[str, str], *, streams: bool, resumable: bool
+    root: Any, agents: Mapping[str, str], *, streams: bool, resumable: bool, files: Collection[str] = ()
 ) -> AgentCapabilities:
     """The capabilities that can be read from the agent; the others are absent."""
     named: dict[str, Any] = {"name": root.name, "type": "google-adk"}
@@ -82,6 +118,9 @@ def capabilities(
         multi_agent=MultiAgentCapabilities(supported=bool(below), handoffs=bool(below), subagents=below),
         reasoning=ReasoningCapabilities(supported=True, streaming=streams, encrypted=True),
         execution=ExecutionCapabilities(code_execution=runs_code),
+        multimodal=MultimodalCapabilities(input=MultimodalInputCapabilities(**dict.fromkeys(files, True)))
+        if files
+        else None,
         human_in_the_loop=HumanInTheLoopCapabilities(
             supported=True, approvals=resumable, interrupts=resumable
         ),

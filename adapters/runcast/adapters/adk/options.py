@@ -26,6 +26,8 @@ class AdkOptions:
     """The most characters of a tool result that are sent; the session keeps all of them."""
     hold_text_of: Collection[str] = ()
     """Agents whose text waits for the complete event, so that a callback can still rewrite it."""
+    files: Collection[Literal["image", "audio", "video", "pdf", "file"]] = ()
+    """The kinds of files that the agent's model takes: pages offer to add them. Nothing but its user knows."""
     stream_args: bool = False
     """Send tool arguments while the model writes them, where the model streams arguments."""
     state_keys: Collection[str] | None = None

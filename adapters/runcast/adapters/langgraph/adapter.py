@@ -6,6 +6,7 @@ the active runs. It does not know what the stream's parts mean.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,12 +15,12 @@ from typing import Any, Literal, Unpack
 
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
 
-from runcast.adapters.adapter import ResumePoint
+from runcast.adapters.adapter import Drawing, ResumePoint
 from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.driving.fault_log import log_failure, log_untranslated
 from runcast.adapters.driving.pump import Pump
 from runcast.adapters.errors import ThreadBusy, UnknownRun
-from runcast.adapters.langgraph.capabilities import capabilities, schemas
+from runcast.adapters.langgraph.capabilities import capabilities, drawing, schemas
 from runcast.adapters.langgraph.graph_stream import Call, GraphStream
 from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.intake.plan import ALL_ROLES
@@ -29,6 +30,8 @@ from runcast.adapters.langgraph.translator import LangGraphTranslator
 from runcast.adapters.run_frame import RunIds
 from runcast.adapters.translator import translate_sync
 from runcast.slim.values.type_guards import as_mapping
+
+logger = logging.getLogger("runcast.adapters.langgraph")
 
 
 @dataclass(slots=True, eq=False)
@@ -132,7 +135,17 @@ class LangGraphAdapter:
 
     def capabilities(self) -> AgentCapabilities:
         """What this agent can do."""
-        return capabilities(self.graph, name=self.name, stores=self._preparation.stores)
+        return capabilities(
+            self.graph, name=self.name, stores=self._preparation.stores, files=self._options.files
+        )
+
+    def drawing(self) -> Drawing:
+        """The graph, as it draws itself; a graph on another server is not asked."""
+        try:
+            return drawing(self.graph) if self._preparation.local else Drawing()
+        except Exception:
+            logger.info("graph %s cannot be drawn", self.name, exc_info=True)
+            return Drawing()
 
     def schemas(self) -> AgentSchemas:
         """What a client may send beside messages, and the state it sees."""

@@ -6,25 +6,28 @@ Reads a compiled graph's own attributes, and claims nothing else.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Literal
 
 from ag_ui.core import (
     AgentCapabilities,
     HumanInTheLoopCapabilities,
     IdentityCapabilities,
     MultiAgentCapabilities,
+    MultimodalCapabilities,
+    MultimodalInputCapabilities,
     ReasoningCapabilities,
     StateCapabilities,
     ToolsCapabilities,
     TransportCapabilities,
 )
 
+from runcast.adapters.adapter import Drawing, DrawnEdge, DrawnNode
 from runcast.adapters.client_schemas import AgentSchemas, ClientSchema, object_schema
 from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.stream.graph_state import HIDDEN, is_shown
 
 
-def capabilities(graph: Any, *, name: str, stores: bool) -> AgentCapabilities:
+def capabilities(graph: Any, *, name: str, stores: bool, files: Collection[str] = ()) -> AgentCapabilities:
     """Streaming, state deltas and attribution always; memory, resuming and questions where a checkpointer is."""
     return AgentCapabilities(
         identity=IdentityCapabilities(name=name, type="langgraph", **_description(graph)),
@@ -33,8 +36,26 @@ def capabilities(graph: Any, *, name: str, stores: bool) -> AgentCapabilities:
         state=StateCapabilities(snapshots=True, deltas=True, memory=stores, persistent_state=stores),
         multi_agent=MultiAgentCapabilities(supported=True, delegation=True),
         reasoning=ReasoningCapabilities(supported=True, streaming=True, encrypted=True),
+        multimodal=MultimodalCapabilities(input=MultimodalInputCapabilities(**dict.fromkeys(files, True)))
+        if files
+        else None,
         human_in_the_loop=HumanInTheLoopCapabilities(supported=stores, interrupts=stores, approvals=stores),
     )
+
+
+def drawing(graph: Any) -> Drawing:
+    """The graph's own nodes, as `get_graph` has them; a subgraph is one node."""
+    drawn = graph.get_graph()
+    ends: dict[str, tuple[str, Literal["start", "end"]]] = {
+        "__start__": ("start", "start"),
+        "__end__": ("end", "end"),
+    }
+    nodes = [DrawnNode(id, *ends.get(id, (each.name, "node"))) for id, each in drawn.nodes.items()]
+    edges = [
+        DrawnEdge(each.source, each.target, "" if each.data is None else str(each.data), each.conditional)
+        for each in drawn.edges
+    ]
+    return Drawing(nodes, edges)
 
 
 def _description(graph: Any) -> dict[str, Any]:

@@ -56,6 +56,8 @@ class LangGraphOptions:
     """Tool name -> `[{"state_key", "tool", "tool_argument"}]`, sent as CUSTOM PredictState when the call starts."""
     available_tools: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Any])
     """Node -> the tools of its model, sent with its step. The adapter fills in those of a langchain agent."""
+    files: Collection[Literal["image", "audio", "video", "pdf", "file"]] = ()
+    """The kinds of files that the agent's model takes: pages offer to add them. Nothing but its user knows."""
     durability: Literal["sync", "async", "exit"] | None = None
     """When the graph's checkpointer writes; None leaves it to the graph."""
     max_queue: int = 1_000

@@ -23,7 +23,7 @@ except ImportError as error:
 from runcast.app.cli.common import compactly, finish, guarded, known, line, opened, thread_ids, working
 from runcast.app.errors import BadRequest
 from runcast.app.host.thread_reader import Threads
-from runcast.app.http.routes import run_row
+from runcast.app.http.json_shapes import run_row
 from runcast.slim import Entry, RunLog, SlimSerializer, encode, export_evidence, fold
 
 Url = Annotated[str | None, typer.Option(help="The log's store; by default RUNCAST_URL.")]

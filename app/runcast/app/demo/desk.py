@@ -84,6 +84,7 @@ class Desk:
         self.log = self.cast.log
         self.worker = Worker(folder, kind, pace)
         self._agent = NAMES[kind]
+        self._bringing = asyncio.Lock()  # the page and the terminal may both ask for it
 
     async def start(self) -> None:
         """Start the worker; returns when its agent is known here."""
@@ -102,12 +103,21 @@ class Desk:
         run = await self.cast.resume(thread_id, answers)
         await run.begun()
 
+    async def watched(self) -> None:
+        """Wait until somebody watches: a page has opened its socket."""
+        while self.cast.hub is None or not self.cast.hub.stats()["connections"]:  # noqa: ASYNC110  no event for it
+            await asyncio.sleep(0.05)
+
     async def newest(self, thread_id: str) -> RunInfo:
         """The thread's newest run."""
         return (await self.log.runs(thread_id))[-1]
 
     async def bring_back(self) -> list[str]:
         """Start the worker again, and resume what the dead one left once its lease has expired; returns the new runs."""
+        async with self._bringing:
+            return await self._bring_back()
+
+    async def _bring_back(self) -> list[str]:
         left = {} if self.worker.alive else await self._left()
         await self.start()
         resumed: list[str] = []

@@ -16,12 +16,14 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+from runcast.app.demo.controls import DemoSite
 from runcast.app.demo.desk import Desk
 from runcast.app.demo.headless import THREAD, Figures, perform
 from runcast.app.serve import open_browser, serving
 
 Say = Any  # rich.console.Console
 
+QUIT = ("q", "\x03", "\x04")
 KEYS = "[b]k[/b] kill -9 the worker   [b]r[/b] bring it back   [b]n[/b] new thread   [b]q[/b] quit"
 
 
@@ -61,22 +63,34 @@ async def interactive(kind: str, *, port: int, folder: Path, say: Say, pace: flo
     """The page, and keys that kill the worker and bring it back."""
     began = time.monotonic()
     desk = Desk(folder, kind, pace=pace)
-    async with serving(desk.cast, desk.cast.asgi(), port=port) as url:
+    async with serving(desk.cast, DemoSite(desk), port=port) as url:
         first = desk.cast.access.first_url(url.replace("127.0.0.1", "localhost")) + f"&thread={THREAD}"
         live = time.monotonic() - began
         say.print(f"\n  [b]{first}[/b]   live after {live:.1f} s\n\n  {KEYS}\n")
+        say.print("  the run begins when the page is open; any key begins it without")
         open_browser(first)
         with keys() as pressed:
             try:
                 await desk.start()
+                if await _begun_by(desk, pressed) in QUIT:
+                    return
                 await desk.ask(THREAD)
-                while (key := await pressed.get()) not in ("q", "\x03", "\x04"):
+                while (key := await pressed.get()) not in QUIT:
                     await press(desk, key, say)
             finally:
                 await desk.worker.end()
         await desk.log.archive.compact(THREAD)
         for name, value in rows(await desk.cast.threads.size(THREAD)):
             say.print(f"  {name:<14}{value:>12}")
+
+
+async def _begun_by(desk: Desk, pressed: asyncio.Queue[str]) -> str:
+    """Wait for a page, or for a key; returns the key."""
+    waiting = {asyncio.create_task(desk.watched()), key := asyncio.create_task(pressed.get())}
+    done, left = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for each in left:
+        each.cancel()
+    return key.result() if key in done else ""
 
 
 async def press(desk: Desk, key: str, say: Say) -> None:

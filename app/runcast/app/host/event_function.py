@@ -12,6 +12,8 @@ from ag_ui.core import (
     AgentCapabilities,
     Event,
     IdentityCapabilities,
+    MultimodalCapabilities,
+    MultimodalInputCapabilities,
     RunAgentInput,
     RunErrorEvent,
     RunFinishedEvent,
@@ -59,8 +61,12 @@ class EventFunction:
         pump.cancel()
 
     def capabilities(self) -> AgentCapabilities:
-        """Its name, which is all that is known of a function."""
-        return AgentCapabilities(identity=IdentityCapabilities(name=self.name))
+        """Its name; and the kinds of files it takes, where the function has an attribute `files` with their names."""
+        files = dict.fromkeys(getattr(self._function, "files", ()), True)
+        return AgentCapabilities(
+            identity=IdentityCapabilities(name=self.name),
+            multimodal=MultimodalCapabilities(input=MultimodalInputCapabilities(**files)) if files else None,
+        )
 
 
 class _Whole:

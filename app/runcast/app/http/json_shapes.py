@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired
 
-from ag_ui.core import AgentCapabilities, ResumeEntry, RunAgentInput
-from pydantic import ConfigDict, Field
+from ag_ui.core import AgentCapabilities, ContentPart, Message, ResumeEntry, RunAgentInput, UserMessage
+from pydantic import ConfigDict, Field, ValidationError
 from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
 
 from runcast.adapters import AgentSchemas
+from runcast.app.errors import BadRequest
+from runcast.slim import RunInfo, ThreadInfo
 from runcast.slim.stores.records import Edge, RunStatus
 from runcast.slim.values.identifiers import LONGEST_ID
 
@@ -28,6 +30,7 @@ Identifier = Annotated[
     ),
 ]
 MessageText = Annotated[str, Field(min_length=1, max_length=LONGEST_MESSAGE)]
+Said = MessageText | Annotated[list[ContentPart], Field(min_length=1)]
 Seq = Annotated[int, Field(ge=0)]
 Millis = Annotated[int, Field(description="milliseconds since the Unix epoch")]
 
@@ -61,6 +64,30 @@ class AgentRow(TypedDict):
     description: NotRequired[str]
     capabilities: AgentCapabilities
     schemas: AgentSchemas
+
+
+class GraphNode(TypedDict):
+    """A node of an agent's graph; its name is that of its step, subagent or tool in the events."""
+
+    id: str
+    name: str
+    kind: Literal["start", "end", "node", "agent", "tool"]
+
+
+class GraphEdge(TypedDict):
+    """An edge between two nodes, by their ids."""
+
+    source: str
+    target: str
+    label: str
+    conditional: bool
+
+
+class Graph(TypedDict):
+    """An agent's graph; empty where the agent cannot draw itself."""
+
+    nodes: list[GraphNode]
+    edges: list[GraphEdge]
 
 
 class AgentList(TypedDict):
@@ -207,7 +234,7 @@ class Say(TypedDict):
 
     __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
 
-    message: MessageText
+    message: Said
     agent: NotRequired[Identifier | None]
     from_run: NotRequired[Identifier | None]
     forwarded_props: NotRequired[dict[str, Any] | None]
@@ -218,7 +245,7 @@ class Branch(TypedDict):
 
     __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
 
-    message: MessageText
+    message: Said
     from_run: Identifier
     agent: NotRequired[Identifier | None]
     forwarded_props: NotRequired[dict[str, Any] | None]
@@ -301,3 +328,48 @@ class ChannelProof(TypedDict):
 
     auth: str
     channel_data: NotRequired[str]
+
+
+def run_row(run: RunInfo) -> RunRow:
+    """A run as JSON."""
+    return {
+        "run_id": run.run_id,
+        "parent": run.parent,
+        "edge": run.edge,
+        "attempt": run.attempt,
+        "status": run.status,
+        "first_seq": run.first_seq,
+        "last_seq": run.last_seq,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "terminal": run.terminal,
+        "usage": [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in run.usage or ()],
+        "pruned": run.pruned,
+    }
+
+
+def thread_row(thread: ThreadInfo) -> ThreadRow:
+    """A thread as JSON."""
+    return {
+        "thread_id": thread.thread_id,
+        "last_seq": thread.last_seq,
+        "created_at": thread.created_at,
+        "updated_at": thread.updated_at,
+        "active": thread.owner is not None,
+        "title": thread.title,
+        "status": thread.status,
+    }
+
+
+def message_of(given: Any, id: str) -> str | list[Message]:
+    """A message as a page sends it: a text, or parts of which some may be files."""
+    if isinstance(given, list) and given:
+        try:
+            return [UserMessage.model_validate({"id": id, "role": "user", "content": given})]
+        except ValidationError as error:
+            raise BadRequest(
+                f"message has a part that AG-UI 1.0 does not know: {error.errors()[0]['msg']}"
+            ) from None
+    if not isinstance(given, str) or not 0 < len(given) <= LONGEST_MESSAGE:
+        raise BadRequest(f"message must be 1 to {LONGEST_MESSAGE} characters, or a list of content parts")
+    return given

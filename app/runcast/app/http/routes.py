@@ -13,12 +13,12 @@ from typing import Any
 
 from ag_ui.core import RunAgentInput
 
+from runcast.adapters import drawing_of
 from runcast.app.errors import BadRequest, Closing, Gone, NotFound, TooLarge
 from runcast.app.host.cast import Cast
 from runcast.app.http.body_budget import MOST_MESSAGES, MOST_VALUES, over_budget
 from runcast.app.http.http_messages import Answer, ApiRequest, EventStream, identifier
 from runcast.app.http.json_shapes import (
-    LONGEST_MESSAGE,
     LONGEST_TITLE,
     AgentList,
     Branch,
@@ -28,17 +28,18 @@ from runcast.app.http.json_shapes import (
     Rename,
     Resume,
     RunList,
-    RunRow,
     Say,
     Started,
     Stop,
     Stopped,
     ThreadList,
-    ThreadRow,
     Titled,
     Token,
     TokenFor,
     ToolResult,
+    message_of,
+    run_row,
+    thread_row,
 )
 from runcast.app.http.page import PageOptions
 from runcast.app.http.prometheus import numbers
@@ -52,7 +53,7 @@ from runcast.app.tenants.cursors import seal, unseal
 from runcast.app.tenants.tokens import LIFETIME, watch_token
 from runcast.broadcast import Position
 from runcast.broadcast.json_bytes import dumps
-from runcast.slim import RunInfo, RunLog, ThreadInfo, UnknownThread, decode_input, encode
+from runcast.slim import RunLog, UnknownThread, decode_input, encode
 from runcast.slim.archive.beside import HEAVY, beside
 from runcast.slim.values.truncation import clean
 
@@ -82,6 +83,12 @@ async def capabilities(request: ApiRequest, name: str) -> Answer:
     return Answer((await asked(request.cast.agent(name), None))["capabilities"])
 
 
+async def drawing(request: ApiRequest, name: str) -> Answer:
+    """The agent's graph: nodes and edges, none where the agent cannot draw itself."""
+    await request.allow_host()
+    return Answer(asdict(drawing_of(request.cast.agent(name))))
+
+
 async def threads(request: ApiRequest) -> Answer:
     """The threads that the user may see, by id, those behind `after`."""
     limit = request.number("limit", 100, most=MOST) or 1
@@ -89,7 +96,7 @@ async def threads(request: ApiRequest) -> Answer:
     after = unseal(secret, request.query.get("after", ""))
     if after:
         identifier("after", after)
-    rows: list[ThreadRow] = []
+    rows: list[Any] = []
     seen, more = 0, True
     while more and len(rows) < limit and seen < SCANNED:
         page = max(limit - len(rows), 100)
@@ -98,7 +105,7 @@ async def threads(request: ApiRequest) -> Answer:
         for each in found:
             after = each.thread_id
             if await request.cast.access.allows(request.user, after):
-                rows.append(_thread_row(each))
+                rows.append(thread_row(each))
                 if len(rows) == limit:
                     break
     if len(rows) == limit:
@@ -312,36 +319,6 @@ async def page_options(request: ApiRequest) -> Answer:
 # --------------------------------------------------------------------- parts
 
 
-def run_row(run: RunInfo) -> RunRow:
-    """A run as JSON."""
-    return {
-        "run_id": run.run_id,
-        "parent": run.parent,
-        "edge": run.edge,
-        "attempt": run.attempt,
-        "status": run.status,
-        "first_seq": run.first_seq,
-        "last_seq": run.last_seq,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
-        "terminal": run.terminal,
-        "usage": [_plain(each) for each in run.usage or ()],
-        "pruned": run.pruned,
-    }
-
-
-def _thread_row(thread: ThreadInfo) -> ThreadRow:
-    return {
-        "thread_id": thread.thread_id,
-        "last_seq": thread.last_seq,
-        "created_at": thread.created_at,
-        "updated_at": thread.updated_at,
-        "active": thread.owner is not None,
-        "title": thread.title,
-        "status": thread.status,
-    }
-
-
 async def _holds(log: RunLog, thread_id: str, wanted: Position) -> bool:
     """Whether the log has the history that a bound position was taken from."""
     try:
@@ -360,9 +337,7 @@ def _position(request: ApiRequest) -> Position:
 
 
 async def _say(cast: Cast, thread_id: str, given: Mapping[str, Any], *, from_run: str | None) -> Answer:
-    message, agent = given.get("message"), _optional(given, "agent")
-    if not isinstance(message, str) or not 0 < len(message) <= LONGEST_MESSAGE:
-        raise BadRequest(f"message must be 1 to {LONGEST_MESSAGE} characters")
+    message, agent = message_of(given.get("message"), cast.options.new_id()), _optional(given, "agent")
     props = given.get("forwarded_props")
     if not isinstance(props, dict | None):
         raise BadRequest("forwarded_props must be an object, as an AG-UI client sends it")
@@ -408,10 +383,6 @@ def _optional(given: Mapping[str, Any], name: str) -> str | None:
 
 def _started(run: Run) -> Answer:
     return Answer(Started(thread_id=run.thread_id, run_id=run.run_id), 202)
-
-
-def _plain(model: Any) -> Any:
-    return {} if model is None else model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def _with(page: Mapping[str, Any], name: bytes, value: bytes) -> bytes:

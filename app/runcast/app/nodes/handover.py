@@ -24,7 +24,7 @@ from ag_ui.core import (
     RunFinishedEvent,
 )
 
-from runcast.adapters import Adapter, AgentSchemas
+from runcast.adapters import Adapter, AgentSchemas, Drawing
 from runcast.app.errors import AppError
 from runcast.app.runs.handle import RunResult, Terminal, result_of
 from runcast.slim import Entry, ReaderTooSlow, RunLog, StoreError, decode_input, encode_input
@@ -106,11 +106,16 @@ class RemoteAgent:
     reconciles_history = False  # the worker's own adapter decides
 
     def __init__(
-        self, name: str, capabilities: dict[str, Any] | None = None, schemas: AgentSchemas | None = None
+        self,
+        name: str,
+        capabilities: dict[str, Any] | None = None,
+        schemas: AgentSchemas | None = None,
+        drawing: dict[str, Any] | None = None,
     ) -> None:
         self.name = name
         self._capabilities = capabilities
         self._schemas = schemas
+        self._drawing = drawing
 
     def run(self, input: RunAgentInput, *, resume: Any = None) -> Any:
         """Not possible here."""
@@ -129,6 +134,10 @@ class RemoteAgent:
     def schemas(self) -> AgentSchemas:
         """As its nodes announce them."""
         return self._schemas or AgentSchemas()
+
+    def drawing(self) -> Drawing:
+        """As its nodes announce it."""
+        return Drawing() if self._drawing is None else Drawing.read(self._drawing)
 
 
 class RemoteRun:

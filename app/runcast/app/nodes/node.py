@@ -13,11 +13,12 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from runcast.adapters import UnknownRun
+from runcast.adapters import UnknownRun, drawing_of
 from runcast.app.errors import AppError, Busy, Closing, Full, Over, Overtaken
 from runcast.app.nodes.agent_descriptions import described
 from runcast.app.nodes.handover import RemoteAgent, RunRequest
@@ -214,14 +215,20 @@ class Node:
     async def _publish(self, lasting_ms: int) -> None:
         if not self._cast.agents:
             return
-        rows = [described(each, self._options.redactor) for each in self._cast.agents.values()]
+        rows = [
+            {**described(each, self._options.redactor), "drawing": asdict(drawing_of(each))}
+            for each in self._cast.agents.values()
+        ]
         name = f"node {self._cast.log.owner}"
         await self.notes.leave(name, box=AGENTS, body=orjson.dumps(rows), lasting_ms=lasting_ms, replace=True)
 
     def _learn(self, notes: list[Note]) -> None:
         """Know the agents that workers announce, until their announcements were swept."""
         rows = [each for note in notes for each in orjson.loads(note.body)]
-        agents = [RemoteAgent(each["name"], each["capabilities"], each.get("schemas")) for each in rows]
+        agents = [
+            RemoteAgent(each["name"], each["capabilities"], each.get("schemas"), each.get("drawing"))
+            for each in rows
+        ]
         self._cast.agents.set_remote({each.name: each for each in agents})
 
     # -------------------------------------------------------------- recovery

@@ -13,7 +13,15 @@ from typing import Any, cast
 
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput, RunFinishedEvent, RunStartedEvent
 
-from runcast.adapters import Adapter, AgentSchemas, Askable, Described, ResumePoint
+from runcast.adapters import (
+    Adapter,
+    AgentSchemas,
+    Askable,
+    Described,
+    Drawing,
+    ResumePoint,
+    drawing_of,
+)
 
 
 class ForTenant:
@@ -72,6 +80,10 @@ class ForTenant:
         """Ask an agent elsewhere what it is."""
         if isinstance(self._adapter, Askable):
             await self._adapter.ask()
+
+    def drawing(self) -> Drawing:
+        """The agent's graph, the same for all tenants."""
+        return drawing_of(self._adapter)
 
 
 def coded(tenant: str) -> str:

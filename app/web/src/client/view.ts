@@ -285,6 +285,7 @@ function text(view: View, envelope: Envelope, payload: Payload, kind: "text" | "
   const more = {
     text: item && !payload.replace ? (item.text as string) + payload.chunk : payload.chunk,
     complete: payload.is_complete,
+    until: envelope.timestamp,
   };
   if (item) change(view, at, more);
   else
@@ -296,6 +297,8 @@ function text(view: View, envelope: Envelope, payload: Payload, kind: "text" | "
       role: payload.role ?? "assistant",
       lane: payload.subagent_run_id ?? null,
       step: payload.step_number ?? null,
+      started: envelope.timestamp,
+      seq: envelope.seq,
       ...more,
     });
 }

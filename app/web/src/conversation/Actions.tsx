@@ -15,14 +15,19 @@ export function UserActions({ session, item }: { session: Session; item: Item })
   const parent = session.parentOf(str(item.run));
   const text = str(item["text"]);
   // In front of a first message there is nothing to branch off from: it is asked anew in a thread of its own.
-  const edit = (): void => void (parent === null ? desk.show(null, text) : session.branch(parent, text));
-  const label = parent === null ? "Edit in a new thread" : "Edit and branch";
+  const inside = item["seq"] as number | undefined; // a message that came while the run was active
+  const edit = async (): Promise<void> => {
+    if (inside !== undefined) desk.show(null, text, await session.originAt(inside - 1));
+    else if (parent === null) desk.show(null, text);
+    else session.branch(parent, text);
+  };
+  const label = parent === null || inside !== undefined ? "Edit in a new thread" : "Edit and branch";
   return (
     <div class="actions">
       <Copy text={() => text} label="Copy message" />
       <Copy text={() => linkTo(item.key)} label="Copy link to message" icon="link" />
       {desk.agents.value.length > 0 && session.runs.value.length > 0 && (
-        <button type="button" class="icon" onClick={edit} aria-label={label} title={label}>
+        <button type="button" class="icon" onClick={() => void edit()} aria-label={label} title={label}>
           <Icon name="edit" />
         </button>
       )}
@@ -37,8 +42,9 @@ export function AgentActions({ session, item }: { session: Session; item: Item }
   const parent = session.parentOf(run);
   const again = (): void => {
     const text = str(asked?.["text"]);
-    if (parent !== null) void session.say(text, desk.chosenAgent, parent);
-    else void desk.show(null).say(text, desk.chosenAgent);
+    const message = (asked?.["content"] as string | undefined) ?? text;
+    if (parent !== null) void session.say({ message, agent: desk.chosenAgent, from: parent });
+    else void desk.show(null).say({ message, agent: desk.chosenAgent });
   };
   const label = parent === null ? "Ask again in a new thread" : "Ask again on a branch";
   return (

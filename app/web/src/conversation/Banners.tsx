@@ -1,9 +1,11 @@
 // What must not be overlooked: a run whose process died, an order that was refused.
 import { Icon } from "../parts/Icon.js";
 import { Clock } from "../parts/Time.js";
+import { useDesk } from "../state/context.js";
 import type { Session } from "../state/session.js";
 
 export function Stalled({ session }: { session: Session }) {
+  const demo = useDesk().demo.value;
   if (!session.stalled.value) return null;
   const run = session.runs.value.at(-1);
   return (
@@ -23,7 +25,12 @@ export function Stalled({ session }: { session: Session }) {
           was half written is taken back.
         </p>
       </div>
-      <button id="resume" type="button" disabled={session.sending.value} onClick={() => void session.resume()}>
+      <button
+        id="resume"
+        type="button"
+        disabled={session.sending.value}
+        onClick={() => void (demo?.worker.value === null ? demo.order("resume") : session.resume())}
+      >
         Resume
       </button>
     </div>

@@ -1,11 +1,39 @@
 // Where a person writes: Enter sends, Shift+Enter breaks the line, the arrow up brings back what was written before.
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../parts/Icon.js";
+import type { AgentRow } from "../state/api.js";
 import { useDesk } from "../state/context.js";
+import { accepted, partOf, refusal, takes } from "../state/files.js";
 import type { Session } from "../state/session.js";
-import { short } from "../state/words.js";
+import { bytes, short } from "../state/words.js";
+import { AgentForm } from "./AgentForm.js";
 
 const TALLEST = 240; // pixels
+
+/** The files of the message that is being written, and why some were left out. */
+function useFiles(session: Session, agent: AgentRow | undefined) {
+  const [refused, setRefused] = useState<string[]>([]);
+  const files = session.files.value;
+  const add = (given: File[]): void => {
+    const kept = [...session.files.value];
+    const why: string[] = [];
+    for (const file of given) {
+      const problem = refusal(
+        file,
+        agent,
+        kept.reduce((sum, { size }) => sum + size, 0),
+      );
+      if (problem === null) kept.push(file);
+      else why.push(problem);
+    }
+    session.files.value = kept;
+    setRefused(why);
+  };
+  const remove = (file: File): void => {
+    session.files.value = files.filter((each) => each !== file);
+  };
+  return { files, refused, add, remove };
+}
 
 export function Composer({ session }: { session: Session }) {
   const desk = useDesk();
@@ -24,14 +52,26 @@ export function Composer({ session }: { session: Session }) {
   session.write = () => requestAnimationFrame(() => box.current?.focus());
   if (desk.agents.value.length === 0) return null;
 
+  const agent = desk.agentRow;
+  const { files, refused, add, remove } = useFiles(session, agent);
+  const empty = draft.trim() === "" && files.length === 0;
+  const origin = session.origin.value;
+
   const send = async (): Promise<void> => {
     const text = draft.trim();
-    if (text === "" || working || session.sending.value) return;
+    if (empty || working || session.sending.value) return;
+    const forwarded = desk.values.forwarded(agent, session);
+    if (forwarded === null) return; // the form shows what is wrong
     desk.settle();
+    const parts = await Promise.all(files.map(partOf));
     session.draft.value = ""; // at once: the next message may be begun while this one is on its way
+    session.files.value = [];
     back.current = 0;
-    if (await session.say(text, desk.chosenAgent)) void desk.newThreads();
-    else if (session.draft.value === "") session.draft.value = draft;
+    const message = parts.length === 0 ? text : [...(text === "" ? [] : [{ type: "text", text } as const]), ...parts];
+    const chosen = desk.chosenAgent ?? (origin === null ? null : (desk.agents.value[0] ?? null));
+    if (await session.say({ message, agent: chosen, ...forwarded })) return void desk.newThreads();
+    if (session.draft.value === "") session.draft.value = draft;
+    if (session.files.value.length === 0) session.files.value = files;
   };
 
   const recall = (step: number): boolean => {
@@ -67,6 +107,12 @@ export function Composer({ session }: { session: Session }) {
         void send();
       }}
     >
+      {origin !== null && (
+        <p id="origin" class="branching" role="status">
+          <Icon name="branch" /> Goes on from event {origin.seq} of {desk.titleOf(origin.thread)}, in a new thread: the
+          agent gets the messages and the state as they were.
+        </p>
+      )}
       {from !== null && (
         <p id="branching" class="branching" role="status">
           <Icon name="branch" /> A branch: goes on from run {short(from)}.
@@ -75,7 +121,32 @@ export function Composer({ session }: { session: Session }) {
           </button>
         </p>
       )}
-      <div class="composer-box">
+      {refused.length > 0 && (
+        <p class="field-error" role="alert" id="refused">
+          {refused.join(" ")}
+        </p>
+      )}
+      <AgentForm session={session} agent={agent} />
+      <div
+        class="composer-box"
+        onDragOver={(event) => event.preventDefault()}
+        onDrop={(event) => {
+          event.preventDefault();
+          add([...(event.dataTransfer?.files ?? [])]);
+        }}
+      >
+        {files.length > 0 && (
+          <ul class="attached" aria-label="Files of this message" id="files">
+            {files.map((file) => (
+              <li key={file.name} class="chip">
+                <Icon name="file" /> {file.name} <small>{bytes(file.size)}</small>
+                <button type="button" class="icon" aria-label={`Leave out ${file.name}`} onClick={() => remove(file)}>
+                  <Icon name="cross" />
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
         <label for="ask" class="hidden">
           Message
         </label>
@@ -86,6 +157,13 @@ export function Composer({ session }: { session: Session }) {
           placeholder="Say something to the agent"
           value={draft}
           onKeyDown={key}
+          onPaste={(event) => {
+            const pasted = [...(event.clipboardData?.files ?? [])];
+            if (pasted.length > 0) {
+              event.preventDefault();
+              add(pasted);
+            }
+          }}
           onInput={(event) => {
             desk.settle();
             back.current = 0;
@@ -93,6 +171,22 @@ export function Composer({ session }: { session: Session }) {
           }}
         />
         <div class="composer-foot">
+          {takes(agent) && (
+            <label class="clip" title="Add files">
+              <Icon name="clip" />
+              <input
+                id="file"
+                type="file"
+                multiple
+                aria-label="Add files"
+                accept={accepted(agent)}
+                onChange={(event) => {
+                  add([...(event.currentTarget.files ?? [])]);
+                  event.currentTarget.value = "";
+                }}
+              />
+            </label>
+          )}
           {desk.agents.value.length > 1 && (
             <>
               <label for="agent" class="hidden">
@@ -130,7 +224,7 @@ export function Composer({ session }: { session: Session }) {
               id="send"
               type="submit"
               class="round"
-              disabled={draft.trim() === "" || session.sending.value}
+              disabled={empty || session.sending.value}
               aria-label="Send"
               title="Send"
             >

@@ -4,13 +4,35 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preac
 import { Icon } from "../parts/Icon.js";
 import { useDesk } from "../state/context.js";
 import type { Session } from "../state/session.js";
+import { number } from "../state/words.js";
 import { Find } from "./Find.js";
-import { MomentView } from "./MomentView.js";
+import { MessageOf, MomentView } from "./MomentView.js";
 import { Nothing } from "./Nothing.js";
 import { Stalled, Trouble } from "./Banners.js";
 import { Pending } from "./Pending.js";
 import { Questions } from "./Questions.js";
 import { Rows } from "./Rows.js";
+
+/** The newest messages of a long thread, while the rest of it is read. */
+function Short({ session }: { session: Session }) {
+  const preview = session.preview.value;
+  if (preview === null) return null;
+  return (
+    <>
+      <p class="earlier quiet" role="status">
+        Reading {number(preview.events)} events; the newest messages are here already.
+        <progress max={preview.events} value={session.shown.value?.link.last ?? 0} aria-label="Events that were read" />
+      </p>
+      <ol class="rows" id="preview" aria-label="The newest messages">
+        {preview.messages.map((message) => (
+          <li key={message.id} data-kind={message.role}>
+            <MessageOf message={message} />
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
 
 const NEAR = 80; // pixels from the end within which the newest stays in view
 
@@ -63,6 +85,7 @@ export function Conversation({ session }: { session: Session }) {
           ) : (
             <>
               <Nothing session={session} />
+              <Short session={session} />
               {session.earlier.value > 0 && (
                 <p class="earlier">
                   <button type="button" class="plain" onClick={() => session.showEarlier()}>
@@ -70,7 +93,9 @@ export function Conversation({ session }: { session: Session }) {
                   </button>
                 </p>
               )}
-              <Rows session={session} scroller={scroller} leave={() => (following.current = false)} />
+              {session.preview.value === null && (
+                <Rows session={session} scroller={scroller} leave={() => (following.current = false)} />
+              )}
               <Pending session={session} />
               <Questions session={session} />
               <Stalled session={session} />

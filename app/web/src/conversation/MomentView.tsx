@@ -37,7 +37,7 @@ export function MomentView({ session, seq }: { session: Session; seq: number }) 
   );
 }
 
-function MessageOf({ message }: { message: Message }) {
+export function MessageOf({ message }: { message: Message }) {
   const text = plain(message.content);
   if (message.role === "user")
     return (

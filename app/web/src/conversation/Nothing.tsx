@@ -12,7 +12,7 @@ export function Nothing({ session }: { session: Session }) {
         text="This thread is not yours to watch. Sign in as somebody who may, or ask for access."
       />
     );
-  if (session.rows.value.length > 0) return null;
+  if (session.rows.value.length > 0 || session.preview.value !== null) return null;
   if (shown === null || (shown.link.state !== "live" && shown.link.last === 0)) {
     return (
       <div class="reading" role="status" aria-label="Reading the thread">

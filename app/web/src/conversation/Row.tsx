@@ -8,6 +8,8 @@ import { State } from "../parts/State.js";
 import { Clock, Since } from "../parts/Time.js";
 import type { Session } from "../state/session.js";
 import { duration, number, short } from "../state/words.js";
+import type { Part } from "../state/api.js";
+import { Attached } from "./Files.js";
 import { AgentActions, RunActions, UserActions } from "./Actions.js";
 import { ToolCard } from "./ToolCard.js";
 
@@ -39,10 +41,10 @@ export const Row = memo(function Row({ item, depth, session, element }: Given) {
   );
 });
 
-type Part = { item: Item; session: Session };
+type Drawable = { item: Item; session: Session };
 const str = (value: unknown): string => (value == null ? "" : String(value));
 
-const KINDS: Record<string, (part: Part) => preact.JSX.Element | null> = {
+const KINDS: Record<string, (part: Drawable) => preact.JSX.Element | null> = {
   run({ item, session }) {
     const attempt = item["attempt"] as number | undefined;
     return (
@@ -63,6 +65,7 @@ const KINDS: Record<string, (part: Part) => preact.JSX.Element | null> = {
   ask: ({ item, session }) => (
     <div class="mine">
       <div class="said" role="group" aria-label="You said">
+        <Attached parts={item["parts"] as Part[] | undefined} />
         {str(item["text"])}
       </div>
       {item["answer"] !== true && <UserActions session={session} item={item} />}
@@ -76,8 +79,10 @@ const KINDS: Record<string, (part: Part) => preact.JSX.Element | null> = {
           <div class="said" role="group" aria-label="You said">
             {str(item["text"])}
           </div>
+          {complete && <UserActions session={session} item={item} />}
         </div>
       );
+    if (item["broken"] === true) return <Broken text={str(item["text"])} />;
     return (
       <div class={`prose ${complete ? "" : "growing"}`}>
         <Markdown text={str(item["text"])} growing={!complete} />
@@ -152,6 +157,16 @@ const KINDS: Record<string, (part: Part) => preact.JSX.Element | null> = {
     </details>
   ),
 };
+
+/** What a dead worker had half written: it is taken back when the run is resumed. */
+const Broken = ({ text }: { text: string }) => (
+  <div class="prose broken">
+    <span class="badge" data-tone="bad">
+      Cut short
+    </span>{" "}
+    <s class="struck-text">{text}</s>
+  </div>
+);
 
 /** What a broken attempt had emitted: folded, struck out, and there for whoever looks. */
 function StruckOut({ item }: { item: Item }) {

@@ -8,6 +8,7 @@ import type { Tab } from "../state/desk.js";
 import { save } from "../state/export.js";
 import type { Session } from "../state/session.js";
 import { bytes } from "../state/words.js";
+import { Graph } from "./AgentGraph.js";
 import { Past } from "./Past.js";
 import { Raw } from "./Raw.js";
 import { Runs } from "./Runs.js";
@@ -15,6 +16,7 @@ import { Timeline } from "./Timeline.js";
 
 const TABS: [Tab, string, (given: { session: Session }) => preact.JSX.Element][] = [
   ["timeline", "Timeline", Timeline],
+  ["graph", "Graph", Graph],
   ["runs", "Runs", Runs],
   ["past", "Past", Past],
   ["raw", "Raw", Raw],
@@ -22,22 +24,23 @@ const TABS: [Tab, string, (given: { session: Session }) => preact.JSX.Element][]
 
 export function Inspector({ session }: { session: Session }) {
   const desk = useDesk();
-  const current = desk.tab.value;
+  const tabs = TABS.filter(([name]) => name !== "graph" || desk.drawings.value.size > 0);
+  const current = tabs.some(([name]) => name === desk.tab.value) ? desk.tab.value : "timeline";
   const step = (event: KeyboardEvent): void => {
     const move = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     if (move === 0) return;
-    const at = TABS.findIndex(([name]) => name === current);
-    const next = TABS[(at + move + TABS.length) % TABS.length];
+    const at = tabs.findIndex(([name]) => name === current);
+    const next = tabs[(at + move + tabs.length) % tabs.length];
     if (next === undefined) return;
     desk.tab.value = next[0];
     document.getElementById(`tab-${next[0]}`)?.focus();
   };
-  const Panel = TABS.find(([name]) => name === current)?.[2] ?? Timeline;
+  const Panel = tabs.find(([name]) => name === current)?.[2] ?? Timeline;
   return (
     <aside aria-label="Details" class="side" id="inspector">
       <div class="tabs">
         <div role="tablist" aria-label="Details" onKeyDown={step}>
-          {TABS.map(([name, label]) => (
+          {tabs.map(([name, label]) => (
             <button
               key={name}
               id={`tab-${name}`}

@@ -4,12 +4,14 @@ import { useEffect, useMemo } from "preact/hooks";
 import { Icon } from "../parts/Icon.js";
 import { JsonTree } from "../parts/JsonTree.js";
 import { Clock } from "../parts/Time.js";
+import { useDesk } from "../state/context.js";
 import type { Session } from "../state/session.js";
 import { type Change, diff } from "./diff.js";
 
 const SPEEDS = [1, 4, 16, 64]; // events a second
 
 export function Past({ session }: { session: Session }) {
+  const desk = useDesk();
   const { history } = session;
   const playing = useSignal(false);
   const speed = useSignal(16);
@@ -50,7 +52,6 @@ export function Past({ session }: { session: Session }) {
     if (session.moment.value === null) session.moment.value = first;
     playing.value = !playing.value;
   };
-  const run = session.runs.value.find((each) => each.first_seq <= seq && seq <= each.last_seq);
   return (
     <>
       <label for="seq" class="hidden">
@@ -91,13 +92,7 @@ export function Past({ session }: { session: Session }) {
         <b class="mono">{seq}</b> of {head}: <code>{entry?.event.type}</code>{" "}
         {entry?.event.timestamp != null && <Clock at={entry.event.timestamp} />}
       </p>
-      {run && run.status !== "in_progress" && (
-        <p>
-          <button type="button" class="plain" onClick={() => session.branch(run.run_id)}>
-            <Icon name="branch" /> Branch from the end of this run
-          </button>
-        </p>
-      )}
+      {desk.agents.value.length > 0 && <From session={session} seq={seq} />}
       <h2>State</h2>
       <JsonTree value={state ?? null} open={2} marks={marksOf(changes)} />
       <div class="bar">
@@ -124,6 +119,32 @@ export function Past({ session }: { session: Session }) {
         </ul>
       )}
     </>
+  );
+}
+
+/** The way on from this moment: a branch behind the end of a run, from inside a run a thread of its own. */
+function From({ session, seq }: { session: Session; seq: number }) {
+  const desk = useDesk();
+  const ended = session.runEndingAt(seq);
+  const fork = async (): Promise<void> => {
+    const origin = await session.originAt(seq);
+    if (origin !== null) desk.show(null, "", origin);
+  };
+  return (
+    <div id="from-here">
+      <button
+        type="button"
+        class="plain"
+        onClick={() => void (ended === undefined ? fork() : session.branch(ended.run_id))}
+      >
+        <Icon name="branch" /> Branch from here
+      </button>
+      <p class="quiet">
+        {ended === undefined
+          ? "Inside a run: the branch is a new thread, which begins with these messages and this state. A step that was under way begins anew."
+          : "The end of a run: the branch stays in this thread, and goes on from the framework's own checkpoint where it keeps one."}
+      </p>
+    </div>
   );
 }
 

@@ -2,6 +2,7 @@
 import { State } from "../parts/State.js";
 import { Clock } from "../parts/Time.js";
 import { useDesk } from "../state/context.js";
+import { costOf, money } from "../state/cost.js";
 import { download, type Format } from "../state/export.js";
 import type { Session } from "../state/session.js";
 import { bytes, edgeOf, number, short } from "../state/words.js";
@@ -100,6 +101,8 @@ function Edges({ places, columns }: { places: Placed[]; columns: number }) {
 
 function RunOf({ place, session, branching }: { place: Placed; session: Session; branching: boolean }) {
   const { run, column } = place;
+  const desk = useDesk();
+  const cost = costOf([run], desk.options.value);
   const tokens = run.usage.reduce(
     (sum, each) => sum + (each.totalTokens ?? (each.inputTokens ?? 0) + (each.outputTokens ?? 0)),
     0,
@@ -123,6 +126,7 @@ function RunOf({ place, session, branching }: { place: Placed; session: Session;
       <div class="run-more">
         <span>{run.parent === null ? "begins" : edgeOf(run.edge)}</span> <Clock at={run.started_at} />
         {tokens > 0 && <span>{number(tokens)} tokens</span>}
+        {cost !== null && <span>{money(cost.amount, desk.options.value.currency)}</span>}
         {run.status !== "in_progress" && branching && (
           <button type="button" class="link branch" onClick={() => session.branch(run.run_id)}>
             Branch from here

@@ -1,6 +1,8 @@
 // The waterfall: runs, steps, tools, subagents and waits for people on one scale of time.
 import { useSignal } from "@preact/signals";
 import { now } from "../parts/Time.js";
+import { useDesk } from "../state/context.js";
+import { costOf, money } from "../state/cost.js";
 import type { Session } from "../state/session.js";
 import { duration, number, stateOf } from "../state/words.js";
 import { type Span, spansOf } from "./spans.js";
@@ -57,6 +59,7 @@ export function Timeline({ session }: { session: Session }) {
         {total
           ? `${number(total)} tokens: ${number(prompt)} in, ${number(completion)} out`
           : "No tokens were counted yet."}
+        <Costs session={session} run={run.value} />
       </p>
       <div class="waterfall" tabIndex={0} role="region" aria-label="Timeline of runs, steps and calls">
         <ol style={{ width: `${zoom.value * 100}%` }}>
@@ -72,6 +75,23 @@ export function Timeline({ session }: { session: Session }) {
         </ol>
       </div>
     </>
+  );
+}
+
+/** What the runs that are shown cost, where the host has prices. */
+function Costs({ session, run }: { session: Session; run: string }) {
+  const { options } = useDesk();
+  const cost = costOf(
+    session.runs.value.filter(({ run_id }) => run === "" || run_id === run),
+    options.value,
+  );
+  if (cost === null) return null;
+  return (
+    <span id="cost">
+      {", "}
+      {money(cost.amount, options.value.currency)}
+      {cost.unpriced.length > 0 && ` without ${cost.unpriced.join(", ")}, which has no price here`}
+    </span>
   );
 }
 

@@ -3,7 +3,7 @@ import type { Item, Run } from "../client/runcast.js";
 
 export interface Span {
   key: string; // the row it stands for
-  kind: "run" | "step" | "tool" | "subagent" | "wait";
+  kind: "run" | "step" | "tool" | "subagent" | "wait" | "model";
   name: string;
   state: string | null;
   start: number; // milliseconds since the epoch
@@ -12,6 +12,9 @@ export interface Span {
   tokens: number | null;
 }
 
+type Speech = Span & { place: string };
+
+const SPOKEN = new Set(["text", "reasoning"]);
 const DRAWN = new Set(["step", "tool", "subagent"]);
 
 /** The spans in order of their beginning; what is not over yet ends `now`, or died with its process. */
@@ -24,6 +27,7 @@ export function spansOf(
   const spans: Span[] = [];
   let before: Run | null = null;
   const seen = new Set<string>();
+  let spoken: Speech | null = null;
   for (const item of items) {
     const run = runs[item.run ?? ""];
     if (item.kind === "run" && run && !seen.has(run.id)) {
@@ -56,9 +60,28 @@ export function spansOf(
         tokens: (run.usage ?? run.spent).total || null,
       });
       before = run;
-    } else if (DRAWN.has(item.kind)) spans.push(spanOf(item, now));
+      spoken = null;
+    } else if (DRAWN.has(item.kind)) {
+      spans.push(spanOf(item, now));
+      spoken = null;
+    } else if (SPOKEN.has(item.kind) && item["started"] && item["role"] !== "user") {
+      spoken = speech(item, spoken, now);
+      if (spoken.key === item.key) spans.push(spoken);
+    }
   }
   return spans;
+}
+
+/** One call of a model: what it thinks and says without anything in between, from its first word to its last. */
+function speech(item: Item, former: Speech | null, now: number): Speech {
+  const start = Date.parse(item["started"] as string);
+  const over = item["complete"] === true || item.state === "cut short" || item.superseded === true;
+  const end = Math.max(start, over ? Date.parse((item["until"] ?? item["started"]) as string) : now);
+  const place = `${item.run} ${item.lane ?? ""} ${item["step"] ?? ""}`;
+  const state = item.superseded === true || item["broken"] === true ? "cut short" : over ? "done" : "running";
+  if (former?.place === place) return Object.assign(former, { end, state });
+  const depth = 2 + (item.lane == null ? 0 : 1);
+  return { key: item.key, kind: "model", name: "model", state, start, end, depth, tokens: null, place };
 }
 
 function spanOf(item: Item, now: number): Span {

@@ -22,6 +22,8 @@ const PATHS = {
   last: "M6 5l7 7-7 7 M17 5v14",
   download: "M12 4v11 M6 10l6 6 6-6 M5 20h14",
   tool: "M14 4a5 5 0 0 0-4 7l-6 6 3 3 6-6a5 5 0 0 0 7-5l-3 2-3-1-1-3z",
+  file: "M6 3h8l5 5v13H6z M14 3v5h5",
+  clip: "M19 11l-8 8a5 5 0 0 1-7-7l8-8a3.5 3.5 0 0 1 5 5l-8 8a2 2 0 0 1-3-3l7-7",
   warn: "M12 4L2 20h20z M12 10v5 M12 17.5v.5",
 } as const;
 

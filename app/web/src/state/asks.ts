@@ -17,7 +17,15 @@ export function asksOf(event: AguiEvent | undefined, run: string): Item[] {
   return [
     ...messages.map(
       ({ id, content }) =>
-        ({ kind: "ask", key: `said ${run} ${id}`, run, id, text: plain(content) }) as unknown as Item,
+        ({
+          kind: "ask",
+          key: `said ${run} ${id}`,
+          run,
+          id,
+          content,
+          text: textOf(content),
+          parts: filesOf(content),
+        }) as unknown as Item,
     ),
     ...(input.resume ?? []).map(
       ({ interruptId, status, payload }) =>
@@ -31,6 +39,14 @@ export function asksOf(event: AguiEvent | undefined, run: string): Item[] {
     ),
   ];
 }
+
+type Piece = { type: string; text?: string };
+const pieces = (content: unknown): Piece[] | null => (Array.isArray(content) ? (content as Piece[]) : null);
+const textOf = (content: unknown): string =>
+  pieces(content)
+    ?.flatMap(({ type, text }) => (type === "text" ? [text ?? ""] : []))
+    .join("\n") ?? plain(content);
+const filesOf = (content: unknown): Piece[] => pieces(content)?.filter(({ type }) => type !== "text") ?? [];
 
 /** A title for a thread: the first words of its first message. */
 export function titleOf(event: AguiEvent | undefined): string | null {

@@ -1,11 +1,13 @@
 // The page as a whole: which thread is looked at, the list of threads, the agents, and what is open.
 import { batch, type Signal, signal } from "@preact/signals";
-import { Api, type ThreadRow } from "./api.js";
+import { type AgentRow, Api, type Drawing, type PageOptions, type ThreadRow } from "./api.js";
 import { firstWords, titleOf } from "./asks.js";
-import { Session } from "./session.js";
+import { DemoWorker } from "./demo.js";
+import { type Origin, Session } from "./session.js";
 import { steady } from "./steady.js";
+import { Values } from "./values.js";
 
-export type Tab = "timeline" | "runs" | "past" | "raw";
+export type Tab = "timeline" | "graph" | "runs" | "past" | "raw";
 
 const WIDE = matchMedia("(min-width: 70rem)"); // there is room for the inspector beside the thread
 const OFTEN = 5000; // milliseconds between two looks at the list of threads
@@ -18,6 +20,12 @@ export class Desk {
   readonly refused = signal(false);
   readonly titles = signal<ReadonlyMap<string, string | null>>(new Map());
   readonly agents = signal<string[]>([]);
+  readonly rows = signal<ReadonlyMap<string, AgentRow>>(new Map()); // agents by name
+  readonly drawings = signal<ReadonlyMap<string, Drawing>>(new Map()); // of agents that can draw themselves
+  readonly values = new Values();
+  readonly options = signal<PageOptions>({ prices: {}, currency: "$", demo: false });
+  readonly demo = signal<DemoWorker | null>(null);
+  readonly renaming = signal(false);
   readonly agent = signal<string | null>(null); // null: the thread's own, or the first one in a new thread
   readonly tab = signal<Tab>("timeline");
   readonly inspecting = signal(WIDE.matches);
@@ -35,6 +43,7 @@ export class Desk {
     this.chosen = thread !== null;
     this.session = signal(this.begin(thread));
     void this.drawAgents();
+    void this.drawOptions();
     if (alone) return;
     WIDE.addEventListener("change", ({ matches }) => (this.inspecting.value = matches)); // it would lie over the thread
     void this.drawThreads();
@@ -46,22 +55,24 @@ export class Desk {
   }
 
   /** Look at a thread; null for a new one, with a message that is begun. */
-  show(thread: string | null, draft = ""): Session {
+  show(thread: string | null, draft = "", origin: Origin | null = null): Session {
     const former = this.session.value;
     this.chosen = true;
     former.close();
     batch(() => {
       this.session.value = this.begin(thread);
       this.session.value.draft.value = draft;
+      this.session.value.origin.value = origin;
       this.agent.value = null;
       this.listing.value = false;
       this.finding.value = false;
+      this.renaming.value = false;
     });
     if (!this.alone) {
       history.replaceState(null, "", thread === null ? location.pathname : `?thread=${encodeURIComponent(thread)}`);
       void this.drawThreads();
     }
-    if (draft !== "") requestAnimationFrame(() => this.session.value.write());
+    if (draft !== "" || origin !== null) requestAnimationFrame(() => this.session.value.write());
     return this.session.value;
   }
 
@@ -70,14 +81,22 @@ export class Desk {
     return this.agent.value ?? (this.session.value.thread === null ? (this.agents.value[0] ?? null) : null);
   }
 
+  /** The agent that the next message goes to, as far as the page knows which. */
+  get agentRow(): AgentRow | undefined {
+    const only = this.agents.value.length === 1 ? this.agents.value[0] : undefined;
+    return this.rows.value.get(this.chosenAgent ?? only ?? "");
+  }
+
   /** A thread may have begun. */
   async newThreads(): Promise<void> {
     if (!this.alone) await this.drawThreads();
   }
 
-  /** What a thread is called: its first message, as far as that is known yet; its id else. */
+  /** What a thread is called: what people named it; its first message, as far as that is known yet; its id else. */
   titleOf(thread: string | null): string {
     if (thread === null) return "New thread";
+    const given = this.threads.value?.find(({ thread_id }) => thread_id === thread)?.title;
+    if (given != null) return given;
     const known = this.titles.value.get(thread);
     const session = this.session.value;
     if (known != null || session.thread !== thread || session.earlier.value > 0) return known ?? thread;
@@ -121,9 +140,30 @@ export class Desk {
     }
   });
 
+  /** Give the thread another title; an empty one takes it away. */
+  async rename(title: string): Promise<void> {
+    const { thread } = this.session.value;
+    this.renaming.value = false;
+    if (thread === null) return;
+    const wanted = title.trim() === "" ? null : title.trim();
+    if (await this.session.value.order(() => this.api.rename(thread, wanted))) await this.drawThreads();
+  }
+
   private readonly drawAgents = steady(async () => {
     const { agents } = await this.api.agents();
-    this.agents.value = agents.map(({ name }) => name);
+    batch(() => {
+      this.rows.value = new Map(agents.map((row) => [row.name, row]));
+      this.agents.value = agents.map(({ name }) => name);
+    });
+    for (const { name } of agents) {
+      const drawing = await this.api.drawing(name);
+      if (drawing.nodes.length > 0) this.drawings.value = new Map([...this.drawings.value, [name, drawing]]);
+    }
+  });
+
+  private readonly drawOptions = steady(async () => {
+    this.options.value = await this.api.options();
+    if (this.options.value.demo && this.demo.value === null) this.demo.value = new DemoWorker(this.api, this);
   });
 
   /** Open the inspector at one of its tabs. */

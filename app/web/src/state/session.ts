@@ -1,7 +1,8 @@
 // One thread under a person's eyes: what it shows, what it asks, and what can be done in it.
 import { batch, computed, signal } from "@preact/signals";
 import { type Interrupt, type Item, type Link, type View, watch } from "../client/runcast.js";
-import { type Answer, type Api, type RunRow, type Size, type Started } from "./api.js";
+import type { Message } from "../fold/events.js";
+import type { Answer, Api, Part, RunRow, Size, Started } from "./api.js";
 import { asksOf } from "./asks.js";
 import { History } from "./history.js";
 import { RequestFailed, steady } from "./steady.js";
@@ -14,6 +15,29 @@ const PATIENT = 2000; // milliseconds between two looks at a run that may have l
 export interface Shown {
   view: View;
   link: Link;
+}
+
+/** A thread in short, shown until all of it was read. */
+export interface Preview {
+  messages: Message[];
+  status: string;
+  events: number;
+}
+
+/** The moment of another thread that a new one goes on from. */
+export interface Origin {
+  thread: string;
+  seq: number;
+  messages: Message[];
+  state: unknown;
+}
+
+/** What a person sends: words and files, to an agent, with values from its form. */
+export interface Given {
+  message: string | Part[];
+  agent: string | null;
+  from?: string | null;
+  forwarded?: Record<string, unknown>;
 }
 
 /** What stands in the side panel besides the inspector: one long text. */
@@ -29,7 +53,10 @@ export class Session {
   readonly asks = signal<ReadonlyMap<number, Item[]>>(new Map()); // seq of a run's start -> what a person wrote
   readonly stalled = signal(false); // the newest run's process died, and nothing has resumed it
   readonly draft = signal("");
+  readonly files = signal<File[]>([]); // that go with the message
   readonly branchFrom = signal<string | null>(null);
+  readonly origin = signal<Origin | null>(null); // in a new thread: where it goes on from
+  readonly preview = signal<Preview | null>(null);
   readonly trouble = signal<string | null>(null); // the last order that was refused
   readonly sending = signal(false);
   readonly beside = signal<Beside | null>(null);
@@ -79,8 +106,22 @@ export class Session {
     );
     const soon = await Promise.race([runs, new Promise<null>((done) => setTimeout(done, HEAD_START, null))]);
     if (this.closed || (soon !== null && this.openTail(thread, soon))) return;
+    if (soon !== null) await this.drawPreview(thread, soon); // before the server is busy with the rest
+    if (this.closed) return;
     this.watchFrom(thread, undefined);
-    if (soon === null) void runs.then((late) => this.closed || this.openTail(thread, late));
+    if (soon !== null) return;
+    const late = await runs;
+    if (!this.closed && !this.openTail(thread, late)) await this.drawPreview(thread, late);
+  }
+
+  /** A single run that is too long to be read at once: its newest messages first, from the snapshot. */
+  private async drawPreview(thread: string, runs: RunRow[]): Promise<void> {
+    const newest = runs.at(-1);
+    if ((newest?.last_seq ?? 0) <= LONG) return;
+    const found = (await this.api.snapshot(thread).catch(() => null)) as { messages?: Message[] } | null;
+    if (this.closed || found === null || newest === undefined || this.shown.value?.link.state === "live") return;
+    const messages = (found.messages ?? []).map((each, at) => ({ ...each, id: String(each.metadata?.["id"] ?? at) }));
+    this.preview.value = { messages, status: newest.status, events: newest.last_seq };
   }
 
   /** Watch the newest runs alone, where there are too many events to read all of them first. */
@@ -121,6 +162,7 @@ export class Session {
 
   private changed(view: View, link: Link): void {
     batch(() => {
+      if (link.state !== "recovering") this.preview.value = null;
       this.shown.value = { view, link: { ...link } };
       const status = `${view.run} ${view.status}`;
       if (status === this.status) return;
@@ -140,11 +182,13 @@ export class Session {
     );
   }
 
-  /** What a dead process had under way is not under way any more. */
+  /** What a dead process had under way is not under way any more, and what it had half written is taken back. */
   private settled(items: Item[]): Item[] {
-    return this.stalled.value
-      ? items.map((item) => (item.state === "running" ? { ...item, state: "cut short" } : item))
-      : items;
+    if (!this.stalled.value) return items;
+    return items.map((item) => {
+      if (item.state === "running") return { ...item, state: "cut short" };
+      return item["complete"] === false ? { ...item, complete: true, broken: true } : item;
+    });
   }
 
   readonly drawRuns = steady(async () => {
@@ -173,7 +217,7 @@ export class Session {
   // ----------------------------------------------------------------- doing
 
   /** Do something that the server may refuse; whether it was done. */
-  private async order(work: () => Promise<Started | unknown>): Promise<boolean> {
+  async order(work: () => Promise<Started | unknown>): Promise<boolean> {
     this.sending.value = true;
     this.trouble.value = null;
     try {
@@ -188,11 +232,24 @@ export class Session {
     }
   }
 
-  /** Start a run with a message: behind `branchFrom`, else at the thread's end. */
-  async say(text: string, agent: string | null, from: string | null = this.branchFrom.value): Promise<boolean> {
+  /** Start a run with a message: behind `from`, else at the thread's end. */
+  async say({ message, agent, from = this.branchFrom.value, forwarded }: Given): Promise<boolean> {
     if (this.sending.value) return false;
+    const origin = this.origin.value;
     return this.order(async () => {
-      const started = await this.api.say(this.thread, text, agent, from);
+      const started =
+        origin !== null && agent !== null
+          ? await this.api.begin(agent, {
+              messages: [...whole(origin.messages), { id: crypto.randomUUID(), role: "user", content: message }],
+              state: origin.state,
+              forwardedProps: forwarded ?? {},
+            })
+          : await this.api.say(this.thread, {
+              message,
+              agent,
+              from_run: from,
+              ...(forwarded ? { forwarded_props: forwarded } : {}),
+            });
       if (this.closed) return;
       this.branchFrom.value = null;
       if (started.thread_id !== this.thread) this.moved(started.thread_id);
@@ -217,6 +274,20 @@ export class Session {
       this.moment.value = null;
     });
     this.write();
+  }
+
+  /** The thread after one of its events, as a new thread may go on from it. */
+  async originAt(seq: number): Promise<Origin | null> {
+    const { history, thread } = this;
+    if (history === null || thread === null) return null;
+    await history.refresh();
+    const { messages, state } = history.at(seq);
+    return { thread, seq, messages, state };
+  }
+
+  /** The run that ends with this event, if one does: a branch of it stays in the thread. */
+  runEndingAt(seq: number): RunRow | undefined {
+    return this.runs.value.find((run) => run.last_seq === seq && run.status !== "in_progress");
   }
 
   halt(): Promise<boolean> {
@@ -252,4 +323,18 @@ export class Session {
     if (!this.closed && this.beside.value?.title === `${name}: result`)
       this.beside.value = { title: `${name}: result`, text };
   }
+}
+
+/** The messages that an agent can go on from: without thoughts, and without calls that have no result. */
+export function whole(messages: readonly Message[]): Message[] {
+  const answered = new Set(messages.map(({ toolCallId }) => toolCallId));
+  return messages.flatMap((message) => {
+    if (message.role === "reasoning" || message.role === "activity") return [];
+    if (message.role === "user" && message.content === "") return []; // it had only begun
+    if (message.toolCalls === undefined) return [message];
+    const { toolCalls, ...rest } = message;
+    const kept = toolCalls.filter(({ id }) => answered.has(id));
+    if (kept.length > 0) return [{ ...rest, toolCalls: kept }];
+    return rest.content ? [rest] : [];
+  });
 }

@@ -55,14 +55,8 @@ function Thread({ row }: { row: ThreadRow }) {
   const desk = useDesk();
   const current = desk.session.value.thread === row.thread_id;
   const session = desk.session.value;
-  const state =
-    current && session.stalled.value
-      ? "truncated"
-      : row.active
-        ? "in_progress"
-        : current && session.questions.value.length > 0
-          ? "interrupted"
-          : null;
+  const seen = current ? session.shown.value?.view.status : undefined; // sooner than the list
+  const state = current && session.stalled.value ? "truncated" : (seen ?? row.status);
   return (
     <li>
       <button
@@ -72,7 +66,13 @@ function Thread({ row }: { row: ThreadRow }) {
         onClick={() => desk.show(row.thread_id)}
       >
         <span class="thread-title">{desk.titleOf(row.thread_id)}</span>
-        <small>{state === null ? <Ago at={row.updated_at} /> : <State state={state} />}</small>
+        <small>
+          {state === null || state === "completed" || state === "cancelled" ? (
+            <Ago at={row.updated_at} />
+          ) : (
+            <State state={state} />
+          )}
+        </small>
       </button>
     </li>
   );

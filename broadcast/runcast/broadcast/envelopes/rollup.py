@@ -80,7 +80,10 @@ class Coalescer:
 
 
 class Stretches:
-    """Envelopes in order, where the pieces of one text are one envelope of at most so many bytes; 0 joins none."""
+    """Envelopes in order, where the pieces of one text are one envelope of at most so many bytes; 0 joins none.
+
+    A text's first piece stays alone, as when it was live: its time is when the text began.
+    """
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
@@ -92,8 +95,8 @@ class Stretches:
 
     def add(self, envelope: Envelope) -> None:
         """Take the next envelope."""
-        if self._most and self._held and joins(self._held[-1][-1], envelope):
-            newest = self._held[-1]
+        newest = self._held[-1] if self._most and self._held else []
+        if newest and newest[0].payload.get("chunk_index") != 0 and joins(newest[-1], envelope):
             if len(newest) == 1:
                 self._room = self._most - len(newest[0].encode())
             self._room -= len(dumps(envelope.payload["chunk"]))

@@ -92,6 +92,13 @@ class MemoryBlobs:
         super().__init__()
         self._threads: dict[Key, _Thread] = {}
 
+    async def rename(self, key: Key, title: str | None) -> bool:
+        """Give the thread a title; see `Store.rename`."""
+        thread = self._threads.get(key)
+        if thread is not None:
+            thread.title = title
+        return thread is not None
+
     async def put_blob(self, key: Key, blob: Blob) -> None:
         """Store a blob; see `Store.put_blob`."""
         thread = self._threads.get(key)
@@ -255,13 +262,6 @@ class MemoryStore(MemoryBlobs, MemoryNotes):
         return [
             self._threads[key].record() for key in sorted(key for key in self._threads if key > after)[:limit]
         ]
-
-    async def rename(self, key: Key, title: str | None) -> bool:
-        """Give the thread a title; see `Store.rename`."""
-        thread = self._threads.get(key)
-        if thread is not None:
-            thread.title = title
-        return thread is not None
 
     async def events(
         self, key: Key, *, after: int, upto: int | None = None, limit: int | None = None

@@ -22,6 +22,14 @@ class SqlBlobs:
 
     _db: Database
 
+    async def rename(self, key: Key, title: str | None) -> bool:
+        """Give the thread a title; see `Store.rename`."""
+
+        def script() -> Script[bool]:
+            return bool((yield Query(say.RENAME, (title, *key))))
+
+        return await self._db.run(script())
+
     async def put_blob(self, key: Key, blob: Blob) -> None:
         """Store a blob; see `Store.put_blob`."""
         info = blob.info

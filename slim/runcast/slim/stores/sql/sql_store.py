@@ -153,14 +153,6 @@ class SqlStore(SqlBlobs, SqlNotes):
         sql = f"{say.EVERY} AND (t.tenant, t.thread_id) > (?, ?) ORDER BY t.tenant, t.thread_id LIMIT ?"
         return [_thread(row) for row in await self._db.rows(sql, (*after, limit))]
 
-    async def rename(self, key: Key, title: str | None) -> bool:
-        """Give the thread a title; see `Store.rename`."""
-
-        def script() -> Script[bool]:
-            return bool((yield Query(say.RENAME, (title, *key))))
-
-        return await self._db.run(script())
-
     async def events(
         self, key: Key, *, after: int, upto: int | None = None, limit: int | None = None
     ) -> Page:
