@@ -69,8 +69,9 @@ def is_other_history(last: int, mark: str, seq: int, other: str) -> bool:
     """
     if not mark or not other or mark == other:
         return False
-    return _begins(other) <= last if seq > last else _begins(mark) <= seq
+    return begins(other) <= last if seq > last else begins(mark) <= seq
 
 
-def _begins(mark: str) -> int:
+def begins(mark: str) -> int:
+    """The seq at which a marked run begins."""
     return int(mark.partition(".")[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from ag_ui.core import (
@@ -40,6 +41,7 @@ from ag_ui.core import (
 )
 
 from runcast.broadcast import BroadcastConfig, Budget, EnvelopeMapper
+from runcast.broadcast.reader import Reader, Take
 from tests.broadcast.entries import Thread, mapped, payloads
 
 
@@ -427,3 +429,31 @@ def test_a_snapshot_corrects_what_an_earlier_run_said():
     [thought] = payloads(mapped([restated], BroadcastConfig(reasoning=True)), "agent.reasoning.chunk")
     assert (thought["message_id"], thought["replace"]) == ("t", True)
     assert len(mapped([restated])) == 2
+
+
+def test_a_mapper_that_begins_inside_a_run_chains_over_nothing_that_it_cannot_map():
+    """A reader that goes from the whole run's envelopes to its own has everything, or sees a hole."""
+    events = [
+        RunStartedEvent(thread_id="t1", run_id="r1"),
+        StepStartedEvent(step_name="one"),
+        TextMessageStartEvent(message_id="m"),
+        *[TextMessageContentEvent(message_id="m", delta=text) for text in "abc"],
+        TextMessageEndEvent(message_id="m"),
+        StepFinishedEvent(step_name="one"),
+        RunFinishedEvent(thread_id="t1", run_id="r1"),
+    ]
+    entries = [replace(entry, mark="1.a") for entry in Thread().entries(events)]
+    whole = EnvelopeMapper()
+    right = [envelope for entry in entries for envelope in whole.feed(entry)]
+    for cut in range(1, len(entries)):
+        reader = Reader(last=0)
+        taken = [each for each in right if each.seq <= cut and reader.take(each) is Take.APPLY]
+        mapper = EnvelopeMapper(prev=cut)
+        late = [envelope for entry in entries[cut:] for envelope in mapper.feed(entry)]
+        for envelope in late:
+            take = reader.take(envelope)
+            taken += [envelope] if take is Take.APPLY else []
+            if take is Take.FETCH:
+                taken += [each for each in right if each.seq > (reader.last or 0)]
+                break
+        assert [(each.seq, each.type) for each in taken] == [(each.seq, each.type) for each in right], cut

@@ -37,6 +37,14 @@ def test_the_first_chunk_leaves_at_once_and_the_rest_together() -> None:
     assert (roll.due(), roll.merged) == (None, 1)
 
 
+def test_nothing_is_joined_over_a_piece_that_is_missing() -> None:
+    roll = Coalescer(40)
+    roll.feed(chunk(1, "a"), 0)
+    roll.feed(chunk(2, "b"), 5)
+    assert texts(roll.feed(chunk(4, "d"), 10)) == ["b"]  # the third came to the hub another way
+    assert texts(roll.flush()) == ["d"]
+
+
 def test_tokens_of_joined_chunks_add_up() -> None:
     roll = Coalescer(40)
     roll.feed(chunk(1, "a"), 0)

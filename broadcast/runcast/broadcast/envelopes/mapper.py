@@ -22,7 +22,7 @@ from runcast.broadcast.envelopes.run_view import Draft, RunView
 from runcast.broadcast.envelopes.split_text import split_text
 from runcast.broadcast.envelopes.text_payloads import Texts
 from runcast.broadcast.json_bytes import iso
-from runcast.slim.entry import Entry
+from runcast.slim.entry import Entry, begins
 from runcast.slim.errors import InvalidStream
 from runcast.slim.protocol.chunk_expander import CHUNKS as SHORTHAND
 from runcast.slim.wire.codec import AnyEvent
@@ -76,7 +76,12 @@ class EnvelopeMapper:
             drafts = self._spelled_out(view, event, at)
         else:
             drafts = self._handle(view, event, at)
-        return self._place(entry, drafts) if drafts else []
+        if drafts:
+            return self._place(entry, drafts)
+        if view.partial:
+            # Who maps the run from its start may have an envelope here: the next one must not chain over it.
+            self._prev = entry.seq
+        return []
 
     def _handle(self, view: RunView, event: AnyEvent, at: int) -> list[Draft]:
         handler = self._map.get(type(event))
@@ -95,6 +100,7 @@ class EnvelopeMapper:
         ids = len(entry.thread_id) + len(entry.run_id) + len(entry.epoch) + len(entry.mark)
         room = (self._budget.limit - self._budget.overhead - _KEYS) // _ESCAPED - ids
         self._runs[entry.run_id] = view = RunView(entry.run_id, room)
+        view.partial = entry.mark != "" and begins(entry.mark) < entry.seq
         if len(self._runs) > _RUNS_REMEMBERED:
             self._runs.popitem(last=False)
         return view

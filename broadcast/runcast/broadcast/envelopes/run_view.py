@@ -89,6 +89,7 @@ class RunView:
     )  # id -> (name, started)
     response_id: str | None = None
     response: str = ""
+    partial: bool = False  # its beginning was not mapped here, so what belongs to that gives no envelope
 
     def move(self, status: Status) -> bool:
         """Take a new status where the table allows it; False when it stays."""
