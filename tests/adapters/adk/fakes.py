@@ -31,11 +31,15 @@ class FakeGemini(BaseLlm):
     sent: list[int] = Field(default_factory=list)
     pace: float | None = None
 
+    def turn_of(self, llm_request: LlmRequest) -> int:
+        """Which turn answers this request."""
+        return len(self.calls) - 1
+
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         self.calls.append(llm_request)
-        turn = self.script[min(len(self.calls), len(self.script)) - 1]
+        turn = self.script[min(self.turn_of(llm_request), len(self.script) - 1)]
         aggregator = StreamingResponseAggregator()
         parts: list[LlmResponse] = []
         for chunk in turn:
@@ -55,6 +59,13 @@ class FakeGemini(BaseLlm):
         final = aggregator.close()
         if final is not None:
             yield final
+
+
+class Steady(FakeGemini):
+    """Answers by what it reads: as many turns as the conversation has of its own. Asked again, it answers the same."""
+
+    def turn_of(self, llm_request: LlmRequest) -> int:
+        return sum(content.role == "model" for content in llm_request.contents)
 
 
 def llm(*script: Turn, model: str = "fake", pace: float | None = None) -> FakeGemini:
@@ -119,6 +130,11 @@ def blocked(code: str = "SAFETY", message: str | None = None) -> Chunk:
 def agent(name: str, *script: Turn, pace: float | None = None, **given: Any) -> LlmAgent:
     """An agent over a script of turns."""
     return LlmAgent(name=name, model=llm(*script, pace=pace), **given)
+
+
+def steady(name: str, *script: Turn, **given: Any) -> LlmAgent:
+    """An agent that answers alike when it is asked again."""
+    return LlmAgent(name=name, model=Steady(script=list(script)), **given)
 
 
 def model_of(agent: LlmAgent) -> FakeGemini:

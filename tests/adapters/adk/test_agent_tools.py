@@ -22,7 +22,7 @@ from runcast.adapters.adk import AdkOptions, AdkPlugin, AdkTranslator
 from runcast.adapters.adk.stream.parts import InnerPart, InnerRun
 from runcast.adapters.run_frame import RunIds
 from tests.adapters.adk.fakes import agent, call, calls, text, turn
-from tests.adapters.adk.stage import Stage, kinds, strict, texts, watch, wire
+from tests.adapters.adk.stage import Stage, kinds, strict, texts
 from tests.e2e.oracle import Oracle
 
 pytestmark = pytest.mark.oracle
@@ -79,21 +79,10 @@ def failing() -> LlmAgent:
 SHAPES = {"one": one, "two at once": two_at_once, "nested": nested, "team": team}
 
 
-def inner_ids(runs: Any) -> set[str]:
-    return {it.subagent_run_id for run in runs for it in run if it.type.value == "SUBAGENT_STARTED"}
-
-
 async def checked(oracle: Oracle, stage: Stage) -> list[Any]:
-    """The client's messages; those that are not of an inner run equal the session's."""
-    strict([event for run in stage.runs for event in run])
-    for run in stage.runs:
-        assert oracle.pipeline(run)["ok"]
-    client = watch(oracle, stage.runs, stage.inputs)
-    assert client["ok"], client["errors"]
-    inner = inner_ids(stage.runs)
-    own = [it for it in client["messages"] if it.get("subagentRunId") not in inner]
-    assert own == [wire(it) for it in await stage.messages()]
-    return [it for it in client["messages"] if it.get("subagentRunId") in inner]
+    """The client's messages of inner runs; the others equal the session's."""
+    client = await stage.check(oracle)
+    return [it for it in client["messages"] if it.get("subagentRunId") in stage.inner_runs()]
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -18,6 +18,7 @@ from typing import Any
 
 from ag_ui.core import AgentCapabilities, RunAgentInput
 from ag_ui.core import Event as AgEvent
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.run_config import RunConfig
 from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import BaseSessionService
@@ -28,7 +29,9 @@ from runcast.adapters.adapter import Drawing, ResumePoint
 from runcast.adapters.adk.capabilities import capabilities, descriptions, drawing, schemas, speakers
 from runcast.adapters.adk.intake.corrections import corrections
 from runcast.adapters.adk.intake.plan import Plan, check_place, echo, instructions, plan
+from runcast.adapters.adk.intake.session_conversation import live_events
 from runcast.adapters.adk.intake.session_rebuild import lost_events, past_events, without_questions
+from runcast.adapters.adk.intake.whole_turn import is_whole
 from runcast.adapters.adk.interrupts import names
 from runcast.adapters.adk.options import AdkOptions, RunStart
 from runcast.adapters.adk.plain_values import changes, plain, visible
@@ -240,9 +243,14 @@ class AdkAdapter:
         if run.resume is None or planned.turns or session is None or not self._resumable:
             return None
         found = run.resume.framework.get("invocation_id")
-        if found is None and run.resume.framework.get("unfinished") and session.events:
-            found = session.events[-1].invocation_id  # the worker died before a terminal event named it
-        return found if isinstance(found, str) else None
+        if run.resume.framework.get("unfinished") and session.events:
+            found = session.events[
+                -1
+            ].invocation_id  # no terminal event named it: the point names an earlier one
+        root = self.name if isinstance(self._root, LlmAgent) else None
+        if not isinstance(found, str) or is_whole(live_events(session.events), found, root):
+            return None
+        return found
 
     async def _create(
         self, run: ActiveRun, planned: Plan, lost: Sequence[Event], where: dict[str, str]

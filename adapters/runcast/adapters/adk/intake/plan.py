@@ -96,6 +96,7 @@ def plan(
     held = messages_from_events(live, options=options)
     made = Plan()
     made.history, made.news = _news(input.messages, {it.id for it in held})
+    made.news = [it for it in made.news if not _is_inner_result(it, live)]
     ever = {call_id for event in live for call_id in event.long_running_tool_ids or ()}
     answers = any(entry.status == "resolved" for entry in input.resume or ())
     forked = None if continues or answers else fork(input.messages, made.news, held, live)
@@ -179,6 +180,13 @@ def _news(messages: Sequence[Message], known: Collection[str]) -> tuple[list[Mes
             begin = index
     news = [it for it in messages[begin:] if it.role not in DERIVED | INSTRUCTIONS]
     return list(messages[:begin]), news
+
+
+def _is_inner_result(message: Message, live: Sequence[Event]) -> bool:
+    """Whether this is a result inside an agent that runs as a tool: no session of this thread holds its call."""
+    if not isinstance(message, ToolMessage) or message.subagent_run_id is None:
+        return False
+    return message.tool_call_id not in names(live)
 
 
 def _resume(

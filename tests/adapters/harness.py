@@ -1,0 +1,160 @@
+"""The stage and the harness of every adapter's tests: runs before the official client, and runs that break at every event.
+
+A framework's own stage inherits `AdapterStage` and brings three things: how it sets its agent up, what its framework
+holds after a run (`holds`), and how a scene is played on it (`turn`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from ag_ui.core import Event, RunAgentInput, RunErrorEvent
+
+from runcast.adapters import Adapter
+from runcast.app.host.launch import to_finish
+from runcast.slim import AgentState
+from runcast.slim.protocol.verifier import verify
+from tests.e2e.oracle import Oracle
+
+S = TypeVar("S", bound="AdapterStage")
+
+
+class AdapterStage(ABC):
+    """One thread of one agent behind its adapter: the inputs that were sent, and the events that came."""
+
+    adapter: Adapter
+    thread = "t1"
+
+    def __init__(self) -> None:
+        self.runs: list[list[Event]] = []
+        self.inputs: list[RunAgentInput] = []
+        self.until: int | None = None  # the next run's process dies after so many events
+
+    # ------------------------------------------------------- what a framework brings
+
+    @abstractmethod
+    def open(self) -> None:
+        """Set up a fresh adapter over what the framework stored: what a restart leaves."""
+
+    @abstractmethod
+    async def turn(self, words: str) -> list[Event]:
+        """One run: answers what the run before left open, or else sends these words."""
+
+    @abstractmethod
+    async def holds(self, oracle: Oracle) -> dict[str, Any]:
+        """Fail unless the client shows what the framework holds; the client's view."""
+
+    # --------------------------------------------------------------- playing
+
+    def next_run(self) -> str:
+        """The id of the next run."""
+        return f"r{len(self.runs) + 1}"
+
+    async def play(self, input: RunAgentInput, *, point: Any = None) -> list[Event]:
+        """One run, to its end or to the death of its process: then its log calls it truncated."""
+        until, self.until = self.until, None
+        events: list[Event] = []
+        stream: Any = self.adapter.run(input, resume=point)
+        async for event in stream:
+            events.append(event)
+            if len(events) == until:
+                await stream.aclose()
+                events.append(RunErrorEvent(message="the run was cut short", code="truncated"))
+                break
+        self.inputs.append(input)
+        self.runs.append(events)
+        return events
+
+    async def go_on(self) -> list[Event]:
+        """Resume the broken run from its log, as a host does after a crash: in another process, without new words."""
+        self.open()
+        state = AgentState.from_events(event for run in self.runs for event in run)
+        messages = state.to_messages(half_said=True)
+        input = RunAgentInput(thread_id=self.thread, run_id=self.next_run(), messages=messages)
+        events = await self.play(input, point=to_finish(state))
+        self.inputs[-1] = input.model_copy(
+            update={"resume": self.inputs[-2].resume}
+        )  # a client repeats its answers
+        return events
+
+    # --------------------------------------------------------------- judging
+
+    def judge(self, oracle: Oracle) -> None:
+        """Fail unless every run is valid: by the protocol's text, and for both of its clients."""
+        strict([event for run in self.runs for event in run])
+        asked = [{"op": "pipeline", "events": run} for run in self.runs]
+        asked += [{"op": "earlier", "events": known_before_1_0(run)} for run in self.runs]
+        for answer in oracle.batch(asked):
+            assert answer["ok"], answer["error"]
+
+    def client(self, oracle: Oracle, **start: Any) -> Any:
+        """The official client after these runs, one after the other."""
+        scripts = []
+        for events, it in zip(self.runs, self.inputs, strict=True):
+            script: dict[str, Any] = {"events": list(events), "runId": it.run_id}
+            if it.resume:
+                script["resume"] = [wire(entry) for entry in it.resume]
+            scripts.append(script)
+        client = oracle.run(*scripts, **start)
+        assert client["ok"], client["errors"]
+        return client
+
+    @property
+    def interrupts(self) -> list[Any]:
+        """The open questions of the last run."""
+        return asked(self.runs[-1]) if self.runs else []
+
+
+async def torn_at_every_event(
+    opened: Callable[[], S],
+    turns: Sequence[str],
+    compare: Callable[[S, Oracle], Awaitable[Any]],
+    oracle: Oracle,
+) -> None:
+    """Play a scene, and again with its process killed after every event: its end is the undisturbed one's.
+
+    `compare` judges a stage at its end and returns what has to be equal.
+    """
+    whole = opened()
+    for words in turns:
+        await whole.turn(words)
+    expected = await compare(whole, oracle)
+    for number, run in enumerate(whole.runs):
+        for until in range(1, len(run)):
+            stage = opened()
+            for at, words in enumerate(turns):
+                if at != number:
+                    await stage.turn(words)
+                    continue
+                stage.until = until
+                await stage.turn(words)
+                await stage.go_on()
+                while stage.interrupts and not asked(run):  # the answer was lost with its process
+                    await stage.turn(words)
+            found = await compare(stage, oracle)
+            assert found == expected, f"run {number + 1} torn after {until} events ({run[until - 1].type})"
+
+
+def asked(run: Sequence[Event]) -> list[Any]:
+    """The questions that a run ended with."""
+    outcome = getattr(run[-1], "outcome", None)
+    return outcome.interrupts if outcome is not None and outcome.type == "interrupt" else []
+
+
+def known_before_1_0(events: Sequence[Event]) -> list[Event]:
+    """A stream without what the client before 1.0 has no form for: the outcome `cancelled`."""
+    cancelled = getattr(getattr(events[-1], "outcome", None), "type", None) == "cancelled"
+    return list(events[:-1] if cancelled else events)
+
+
+def strict(events: Sequence[Event]) -> None:
+    """Fail unless these events are valid by the protocol's text."""
+    found = verify(events, profile="strict")
+    assert not found, "\n".join(map(str, found))
+
+
+def wire(model: Any) -> Any:
+    """A model as it travels."""
+    return model.model_dump(mode="json", by_alias=True)
