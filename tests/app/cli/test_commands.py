@@ -52,6 +52,19 @@ def told(*words: str) -> Any:
     return json.loads(ran(*words, "--json"))
 
 
+def test_threads_begin_anew(url: str) -> None:
+    async def epochs() -> list[str]:
+        async with Cast.open(url, agents=[parrot]) as cast:
+            return [each.epoch for each in await cast.log.threads()]
+
+    before = asyncio.run(epochs())
+    assert told("anew", "t1", "--url", url) == {"threads": 1}
+    middle = asyncio.run(epochs())
+    assert [old == new for old, new in zip(before, middle, strict=True)] == [False, True]
+    assert "threads 2" in ran("anew", "--all", "--url", url)
+    assert not set(middle) & set(asyncio.run(epochs()))
+
+
 def test_threads_are_listed(url: str) -> None:
     assert [(each["thread_id"], each["active"]) for each in told("ls", "--url", url)] == [
         ("t1", False),
@@ -120,6 +133,9 @@ def test_old_things_are_folded_and_let_go(url: str) -> None:
         (["export", "ghost"], 3),
         (["compact", "ghost"], 3),
         (["prune"], 2),
+        (["anew"], 2),
+        (["anew", "t1", "--all"], 2),
+        (["anew", "ghost"], 3),
         (["prune", "--older-than", "soon"], 2),
         (["prune", "--older-than", "1d", "--what", "everything"], 2),
         (["export", "t1", "--evidence", "--markdown"], 2),

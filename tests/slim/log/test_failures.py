@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ag_ui.core import CustomEvent
@@ -27,10 +28,10 @@ class Moody(MemoryStore):
     down = False
     forgets_to_answer = False
 
-    async def acquire(self, key: Key, *, owner: str, now: int, until: int, epoch: str) -> Lease:
+    async def acquire(self, key: Key, **asked: Any) -> Lease:
         if self.down:
             raise StoreError("the disk is full")
-        return await super().acquire(key, owner=owner, now=now, until=until, epoch=epoch)
+        return await super().acquire(key, **asked)
 
     async def append(self, batch: Batch) -> int:
         if self.down:

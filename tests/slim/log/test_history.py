@@ -168,3 +168,27 @@ async def test_an_imported_thread_keeps_its_history_and_a_pruned_one_does_not():
 async def _each(lines: list[bytes]) -> AsyncGenerator[bytes]:
     for line in lines:
         yield line
+
+
+async def test_a_thread_begins_anew_on_purpose(store_url: str):
+    async with make_log(store_url) as log:
+        with pytest.raises(UnknownThread, match="no thread"):
+            await log.archive.begin_anew(THREAD)
+        await log.append_many(THREAD, [started("r1")])
+        with pytest.raises(Conflict, match="end it before"):
+            await log.archive.begin_anew(THREAD)
+        await log.append_many(THREAD, [finished("r1")])
+        before = await log.entries(THREAD)
+        async with aclosing(log.attach(THREAD)) as entries:
+            await taken(entries, 2)
+            waiting = asyncio.ensure_future(anext(entries))
+            epoch = await log.archive.begin_anew(THREAD)
+            async with asyncio.timeout(60):
+                with pytest.raises(UnknownThread, match="created anew"):
+                    await waiting
+        after = await log.entries(THREAD)
+        assert [each.epoch for each in after] == [epoch, epoch] != [each.epoch for each in before]
+        assert [each.event for each in after] == [each.event for each in before]
+        await refused(log, before[0])
+        await log.append_many(THREAD, turn("r2"))
+        assert (await log.entries(THREAD))[-1].epoch == epoch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
 
 import pytest
 from ag_ui.core import CustomEvent
@@ -312,9 +313,9 @@ async def test_a_run_of_which_nothing_was_said_never_was():
 class SlowToLend(MemoryStore):
     """A store that takes its time to give a lease."""
 
-    async def acquire(self, key: Key, *, owner: str, now: int, until: int, epoch: str) -> Lease:
+    async def acquire(self, key: Key, **asked: Any) -> Lease:
         await asyncio.sleep(0.05)
-        return await super().acquire(key, owner=owner, now=now, until=until, epoch=epoch)
+        return await super().acquire(key, **asked)
 
 
 async def test_a_run_that_begins_is_not_taken_for_one_that_lost_its_owner():

@@ -85,6 +85,7 @@ app.command(rich_help_panel=CARE)(thread_commands.export)
 app.command("import", rich_help_panel=CARE)(thread_commands.import_)
 app.command(rich_help_panel=CARE)(thread_commands.compact)
 app.command(rich_help_panel=CARE)(thread_commands.prune)
+app.command(rich_help_panel=CARE)(thread_commands.anew)
 
 
 @app.command(rich_help_panel=CARE)

@@ -271,6 +271,29 @@ async def _all(log: RunLog) -> AsyncIterator[Any]:
 
 
 @guarded
+def anew(
+    thread: Annotated[str | None, typer.Argument(help="The thread; all of them with --all.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every thread of the store.")] = False,
+    url: Url = None,
+    json: Json = False,
+) -> None:
+    """Give a thread a new epoch: readers drop what they have and start over, as after a restored copy."""
+    if (thread is None) != everything:
+        raise BadRequest("name a thread, or say --all")
+
+    async def work() -> dict[str, int]:
+        async with opened(url) as log:
+            if thread is not None:
+                await known(log, thread)
+            names = [each.thread_id async for each in _all(log)] if thread is None else [thread]
+            for name in names:
+                await log.archive.begin_anew(name)
+        return {"threads": len(names)}
+
+    _print_numbers(asyncio.run(work()), json)
+
+
+@guarded
 def prune(
     older_than: Annotated[str | None, typer.Option(help="30d, 12h, 90m or 60s.")] = None,
     keep_bytes: Annotated[int | None, typer.Option(help="The bytes of raw events that may stay.")] = None,

@@ -100,13 +100,14 @@ class BatchQueue:
         """Whether to wait for a flush now rather than to gather more."""
         return len(self._fresh) >= self._options.flush_events or self.failure is not None
 
-    async def acquire(self) -> Lease:
-        """The thread's lease, taken if it is not held. `Conflict` while another owner holds it."""
+    async def acquire(self, *, anew: bool = False) -> Lease:
+        """The thread's lease, taken if it is not held. `Conflict` while another owner holds it. `anew` gives the thread
+        a new epoch."""
         if self.lease is None:
             now = self._options.clock()
             until, epoch = now + self._options.lease_ms, self._options.new_id()
             lease = await self._core.store.acquire(
-                self.key, owner=self._core.owner, now=now, until=until, epoch=epoch
+                self.key, owner=self._core.owner, now=now, until=until, epoch=epoch, anew=anew
             )
             self.lease, self._until, self._next = lease, until, lease.last_seq + 1
             self._epoch = lease.epoch

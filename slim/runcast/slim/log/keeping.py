@@ -73,6 +73,14 @@ class Archive:
         if not await self._core.store.rename(self._scope.key(thread_id), title):
             raise UnknownThread(f"there is no thread {thread_id!r} to rename")
 
+    async def begin_anew(self, thread_id: str) -> str:
+        """Give the thread a new epoch, which is returned: every position is refused from then on, and readers start over
+        from the snapshot. `Conflict` while it is written; raises `UnknownThread`."""
+        key = self._scope.key(thread_id)
+        if await self._core.store.thread(key) is None:
+            raise UnknownThread(f"there is no thread {thread_id!r} to begin anew")
+        return await self._core.writer(key).begin_anew()
+
     async def delete(self, thread_id: str) -> bool:
         """Delete the thread, or its tombstone; a new one of this id has another epoch. `Conflict` while it is written."""
         return await self._delete(thread_id, tombstone=False)

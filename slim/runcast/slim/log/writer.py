@@ -124,6 +124,17 @@ class Writer:
             await self.out.release()
             return lease.cut
 
+    async def begin_anew(self) -> str:
+        """Give the thread a new epoch, and release the lease; `Conflict` while a run is active."""
+        async with self._turn:
+            if self.out.lease is not None:
+                raise Conflict(
+                    f"run {self.out.run_id!r} is active here: end it before the thread gets a new epoch"
+                )
+            lease = await self.out.acquire(anew=True)
+            await self.out.release()
+            return lease.epoch
+
     async def _append(self, event: AnyEvent) -> list[Entry]:
         if isinstance(event, RunStartedEvent):
             refusals.unless_text("a run id", event.run_id)

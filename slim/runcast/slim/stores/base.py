@@ -52,9 +52,12 @@ class Watch(Protocol):
 class Threads(Protocol):
     """Threads, their leases and their runs."""
 
-    async def acquire(self, key: Key, *, owner: str, now: int, until: int, epoch: str) -> Lease:
+    async def acquire(
+        self, key: Key, *, owner: str, now: int, until: int, epoch: str, anew: bool = False
+    ) -> Lease:
         """Take the thread's lease, and create the thread (as `epoch`) if there is none; `Conflict` while another
-        owner holds it. A run still in progress has then lost its owner, and is marked truncated."""
+        owner holds it. A run still in progress has then lost its owner, and is marked truncated. `anew` gives a thread
+        that is there this epoch too."""
         ...
 
     async def thread(self, key: Key) -> StoredThread | None:

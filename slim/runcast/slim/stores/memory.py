@@ -146,7 +146,9 @@ class MemoryStore(MemoryBlobs, MemoryNotes):
     async def close(self) -> None:
         """Nothing to release; what was written stays as long as this object."""
 
-    async def acquire(self, key: Key, *, owner: str, now: int, until: int, epoch: str) -> Lease:
+    async def acquire(
+        self, key: Key, *, owner: str, now: int, until: int, epoch: str, anew: bool = False
+    ) -> Lease:
         """Take the thread's lease; see `Store.acquire`."""
         thread = self._threads.get(key)
         if thread is None:
@@ -156,6 +158,7 @@ class MemoryStore(MemoryBlobs, MemoryNotes):
         if thread.owner not in (None, owner) and (thread.until or 0) >= now:
             raise refusals.held(key, thread.owner, thread.until, now)
         cut = self._truncate(thread)
+        thread.epoch = epoch if anew else thread.epoch
         thread.token += 1
         thread.owner, thread.until = owner, until
         runs = thread.ordered()

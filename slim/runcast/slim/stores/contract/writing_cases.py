@@ -73,6 +73,22 @@ async def a_lease_is_exclusive_until_it_expires(store: Store) -> None:
     await store.append(batch(third, 2, run=run))
 
 
+async def a_lease_may_begin_a_thread_anew(store: Store) -> None:
+    """With another epoch, under which the entries stay; and only when that is asked for."""
+    lease = await take(store)
+    await store.append(batch(lease, 1, 2, run=NewRun("r", None, "continue")))
+    same((await take(store, now=NOW + 1, epoch="e2")).epoch, "e1", "an epoch stays")
+    await refuses(
+        Conflict,
+        store.acquire(THREAD, owner="other", now=NOW, until=NOW + 9, epoch="e2", anew=True),
+        "a lease is in the way",
+    )
+    anew = await store.acquire(THREAD, owner="me", now=NOW + 2, until=NOW + 9, epoch="e2", anew=True)
+    same((anew.epoch, anew.last_seq), ("e2", 2), "the lease names the new one")
+    page = await store.events(THREAD, after=0)
+    same((page.epoch, len(page.events)), ("e2", 2), "and so does a page, with all entries")
+
+
 async def a_lease_can_be_renewed_and_released(store: Store) -> None:
     """By a batch without events, or along with the last ones."""
     lease = await take(store)

@@ -45,11 +45,14 @@ class SqlStore(SqlBlobs, SqlNotes):
         """Release all resources; the store can be opened again."""
         await self._db.close()
 
-    async def acquire(self, key: Key, *, owner: str, now: int, until: int, epoch: str) -> Lease:
+    async def acquire(
+        self, key: Key, *, owner: str, now: int, until: int, epoch: str, anew: bool = False
+    ) -> Lease:
         """Take the thread's lease; see `Store.acquire`."""
 
         def script() -> Script[Lease]:
-            rows = yield Query(say.ACQUIRE, (*key, epoch, owner, until, now, now, owner, now))
+            values = (*key, epoch, owner, until, now, now, int(anew), owner, now)
+            rows = yield Query(say.ACQUIRE, values)
             if not rows:
                 held = yield Query(say.HOLDER, key)
                 if not held[0][-1]:

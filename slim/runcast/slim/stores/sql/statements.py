@@ -19,7 +19,8 @@ ACQUIRE = """
 INSERT INTO runcast_threads (tenant, thread_id, epoch, owner, token, until, created_at, updated_at)
 VALUES (?, ?, ?, ?, 1, ?, ?, ?)
 ON CONFLICT (tenant, thread_id) DO UPDATE
-SET owner = excluded.owner, until = excluded.until, token = runcast_threads.token + 1
+SET owner = excluded.owner, until = excluded.until, token = runcast_threads.token + 1,
+    epoch = CASE WHEN ? = 1 THEN excluded.epoch ELSE runcast_threads.epoch END
 WHERE runcast_threads.epoch <> ''
   AND (runcast_threads.owner IS NULL OR runcast_threads.owner = ? OR runcast_threads.until < ?)
 RETURNING id, epoch, token, last_seq
