@@ -238,7 +238,7 @@ async def test_a_second_sigterm_does_not_wait():
         start = time.monotonic()
         process.process.send_signal(signal.SIGTERM)
         assert await process.process.wait() == -signal.SIGTERM
-        assert time.monotonic() - start < 1
+        assert time.monotonic() - start < 3
         dead.transport.abort()
 
 
