@@ -118,3 +118,12 @@ class Drawable(Protocol):
 def drawing_of(adapter: object) -> Drawing:
     """What an adapter draws, or an empty drawing."""
     return adapter.drawing() if isinstance(adapter, Drawable) else Drawing()
+
+
+@runtime_checkable
+class Forgetting(Protocol):
+    """An adapter that can delete what its framework keeps of a thread."""
+
+    async def forget(self, thread_id: str) -> None:
+        """Delete it; harmless to repeat, and for a thread that the framework does not know."""
+        ...

@@ -105,6 +105,14 @@ class Broadcaster:
         self._send(channel, channel.coalescer.flush())
         self._merged += channel.coalescer.merged
 
+    async def erase(self, thread_id: str) -> None:
+        """Drop a thread with all that was not sent yet, and have targets forget its channel; `PublishError` if one did not."""
+        channel = self._channels.pop(thread_id, None)
+        if channel is not None and channel.timer is not None:
+            channel.timer.cancel()
+        for target in self._targets:
+            await target.erase(channel_for(thread_id, prefix=self._prefix))
+
     def sink(self, thread_id: str) -> Callable[[Event], None]:
         """A callable that takes a run's events without a log: it counts `seq` itself, under an epoch of its own.
 

@@ -125,10 +125,43 @@ def test_old_things_are_folded_and_let_go(url: str) -> None:
     assert "runs 0" in ran("prune", "--url", url, "--older-than", "30d")
 
 
+def test_what_a_host_would_remove_is_shown_and_stays(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNCAST_KEEP", "0s")
+    assert told("prune", "--url", url)["threads"] == 2
+    assert told("prune", "--url", url, "--what", "threads", "--older-than", "0s", "--dry-run")["threads"] == 2
+    assert told("prune", "--url", url, "--keep-bytes", "0", "--dry-run")["runs"] == 3
+    assert len(told("ls", "--url", url)) == 2
+    monkeypatch.setenv("RUNCAST_KEEP", "tests.app.keeping.test_retention:keep")
+    assert told("prune", "--url", url)["threads"] == 0
+
+
+def test_a_thread_is_forgotten_and_its_id_given_free(url: str) -> None:
+    assert told("rm", "t1", "--url", url) in (
+        {"thread_id": "t1", "status": "forgotten"},
+        {"thread_id": "t1", "status": "forgetting"},  # its agent is on no node
+    )
+    assert [each["thread_id"] for each in told("ls", "--url", url)] == ["t2"]
+    assert "t1: " in ran("rm", "t1", "--url", url)
+    assert told("rm", "t1", "--url", url, "--reuse")["status"] == "free"
+
+
+def test_all_threads_are_one_archive(url: str, tmp_path: Path) -> None:
+    archive, there = tmp_path / "all.jsonl.gz", f"sqlite:///{tmp_path}/there.db"
+    ran("export", "--all", "--url", url, "--output", str(archive))
+    assert told("import", str(archive), "--url", there, "--tenant", "acme")["threads"] == ["t1", "t2"]
+    assert told("ls", "--url", there) == []
+    here = ran("export", "--all", "--url", url)
+    assert ran("export", "--all", "--url", there, "--tenant", "acme") == here
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [
         (["show", "ghost"], 3),
+        (["rm", "ghost"], 3),
+        (["rm", "t1", "--reuse"], 2),
+        (["export"], 2),
+        (["export", "t1", "--all"], 2),
         (["replay", "ghost"], 3),
         (["export", "ghost"], 3),
         (["compact", "ghost"], 3),

@@ -13,7 +13,7 @@ import pytest
 from ag_ui.core import CustomEvent, RawEvent, RunErrorEvent, RunStartedEvent, TokenUsage
 
 from runcast.slim.archive.transfer import Importer
-from runcast.slim.errors import Conflict, LineageError, StoreError, UnknownThread, WireError
+from runcast.slim.errors import Conflict, Forgotten, LineageError, StoreError, UnknownThread, WireError
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import open_store
 from tests.slim.logs import THREAD, Clock, contents, finished, make_log, seqs, started, text, turn
@@ -365,3 +365,21 @@ async def test_tenants_never_meet(store_url: str):
         assert (await a.runs(THREAD))[-1].last_seq == 9, "closing a view makes durable what it has"
         assert (await b.runs(THREAD))[-1].status == "in_progress"
         assert log.stats().unflushed == 0
+
+
+async def test_an_archive_of_many_threads_is_imported_whole_with_their_raw_parts() -> None:
+    here, elsewhere = open_store("memory://"), open_store("memory://")
+    async with RunLog(here, raw="keep") as log, RunLog(elsewhere) as there:
+        for n in range(3):
+            begin, *rest = turn("r1")
+            await log.append_many(f"t{n}", [begin, RawEvent(event={"n": n}), *rest, RawEvent(event="late")])
+            await log.append_many(f"t{n}", turn("r2"))
+        whole = [each async for each in log.archive.export_all()]
+        assert await there.archive.import_all(lines(*whole)) == ["t0", "t1", "t2"]
+        assert [each async for each in there.archive.export_all()] == whole
+        for n in range(3):
+            assert await there.archive.raws(f"t{n}") == await log.archive.raws(f"t{n}") != []
+        assert await there.archive.import_all(lines(*whole)) == ["t0", "t1", "t2"], "once more is no more"
+        await there.archive.forget("t1")
+        with pytest.raises(Forgotten):
+            await there.archive.import_all(lines(*whole))

@@ -2,7 +2,7 @@
 
 One adapter serves any number of runs at once, one for each thread (user and thread id); a second run of a thread
 is refused with `ThreadBusy`. A run reads its session once and hands it to the runner. The adapter creates sessions
-for new threads and never deletes one. `translator` decides which events are sent, `intake` what an input means.
+for new threads and deletes one only to forget its thread. `translator` decides which events are sent, `intake` what an input means.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from runcast.adapters.adk.plain_values import changes, plain, visible
 from runcast.adapters.adk.running.active_runs import ActiveRun, ActiveRuns
 from runcast.adapters.adk.running.client_side import ClientSide
 from runcast.adapters.adk.running.observers import Put, RunObserver, has_agent_tools, merged
-from runcast.adapters.adk.running.runner import ReadOnce, Runnable, as_runner, for_one_run
+from runcast.adapters.adk.running.runner import ReadOnce, Runnable, as_runner, delete_session, for_one_run
 from runcast.adapters.adk.stream.parts import InnerPart, ModelCall
 from runcast.adapters.adk.translator import AdkTranslator
 from runcast.adapters.client_schemas import AgentSchemas
@@ -108,6 +108,11 @@ class AdkAdapter:
     async def stop(self, run_id: str, *, hard: bool = False) -> None:
         """Stop a run; `hard` cancels it at once, otherwise ADK ends it and seals its history. `UnknownRun` if none."""
         self._runs.get(run_id).stop(hard=hard)
+
+    async def forget(self, thread_id: str) -> None:
+        """Delete the thread's session and its artifacts; where `user_id` is a function, those of every user."""
+        users = None if callable(self._user_id) else self._user_id
+        await delete_session(self._runner, thread_id, user_id=users)
 
     def capabilities(self) -> AgentCapabilities:
         """What this agent can do."""

@@ -7,6 +7,7 @@ the active runs. It does not know what the stream's parts mean.
 from __future__ import annotations
 
 import logging
+import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from functools import cached_property
 from typing import Any, Literal, Unpack
 
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
+from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from runcast.adapters.adapter import Drawing, ResumePoint
 from runcast.adapters.client_schemas import AgentSchemas
@@ -87,6 +89,15 @@ class LangGraphAdapter:
     def durability(self) -> Literal["sync", "async", "exit"] | None:
         """When checkpoints are written; None leaves it to the graph."""
         return self._options.durability
+
+    async def forget(self, thread_id: str) -> None:
+        """Delete the thread's checkpoints, of subgraphs too. A remote graph keeps its own: delete them there."""
+        saver = self.saver
+        if isinstance(saver, BaseCheckpointSaver):
+            try:
+                await saver.adelete_thread(thread_id)
+            except NotImplementedError:  # a saver of synchronous programs
+                await asyncio.to_thread(saver.delete_thread, thread_id)
 
     def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncIterator[Event]:
         """One run; a refused one is RUN_STARTED and RUN_ERROR, and touches nothing."""

@@ -17,7 +17,7 @@ try:
 except ImportError as error:
     raise ImportError("for the command line, install runcast[cli]") from error
 
-from runcast.app.cli import run_commands, thread_commands
+from runcast.app.cli import keeping_commands, run_commands, thread_commands
 from runcast.app.cli.common import finish, guarded
 from runcast.app.cli.doctor import examine
 from runcast.app.cli.settings import Settings
@@ -84,7 +84,8 @@ for command in (thread_commands.ls, thread_commands.show, thread_commands.replay
 app.command(rich_help_panel=CARE)(thread_commands.export)
 app.command("import", rich_help_panel=CARE)(thread_commands.import_)
 app.command(rich_help_panel=CARE)(thread_commands.compact)
-app.command(rich_help_panel=CARE)(thread_commands.prune)
+app.command(rich_help_panel=CARE)(keeping_commands.prune)
+app.command(rich_help_panel=CARE)(keeping_commands.rm)
 app.command(rich_help_panel=CARE)(thread_commands.anew)
 
 

@@ -111,9 +111,10 @@ async def _nodes(url: str, role: str) -> list[Finding]:
             names = sorted({each["name"] for note in alive for each in orjson.loads(note.body)})
             known = {each["name"] for note in announced for each in orjson.loads(note.body)}
             waiting = [note for name in known for note in await log.notes.read(f"run {name}")]
+            unclean = await log.notes.read("forget", *(f"forget {name}" for name in known))
     except (SlimError, ImportError, OSError):
         return []  # the finding about the store names it
-    if not announced and role == "both" and not waiting:
+    if not announced and role == "both" and not waiting and not unclean:
         return []
     stuck = sorted({note.box.removeprefix("run ") for note in waiting} - set(names))
     mark: Mark = "bad" if stuck or (role == "web" and not alive) else "ok"
@@ -122,6 +123,8 @@ async def _nodes(url: str, role: str) -> list[Finding]:
         text += f", some of them for {', '.join(stuck)}, which no worker has: start one"
     elif mark == "bad":
         text += "; runs that this node accepts wait for a worker: start one"
+    if unclean:
+        text += f"; {len(unclean)} forgotten threads wait for a worker with their agent to clean up"
     return [Finding("workers", mark, text)]
 
 

@@ -239,4 +239,11 @@ def build(settings: Settings, agents: list[Adapter]) -> Cast:
         lease_ms=round(settings.lease * 1_000),
         recover=settings.recover,
         recover_every=settings.recover_every,
+        **ages(settings),
     )
+
+
+def ages(settings: Settings) -> dict[str, Any]:
+    """`keep` and `keep_raw`: ages as they are, functions loaded."""
+    given = {"keep": settings.keep, "keep_raw": settings.keep_raw}
+    return {name: load(each) if each is not None and ":" in each else each for name, each in given.items()}

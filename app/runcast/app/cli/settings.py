@@ -39,6 +39,8 @@ class Settings(BaseSettings):
     max_runs: int = Field(default=100, ge=1)
     max_body: int = Field(default=8_388_608, ge=1)
     keepalive: float = Field(default=15.0, gt=0)
+    keep: str | None = None  # how long threads are kept, as 90d; or module:function(tenant, thread id)
+    keep_raw: str | None = None  # how long ended runs keep every event, in the same form
     grace: float = Field(default=10.0, ge=0)  # seconds that active runs get at shutdown
     lease: float = Field(default=15.0, ge=0.1)  # seconds before a dead node's runs may be recovered
     recover: Literal["report", "continue", "off"] = "report"  # what becomes of runs whose process died

@@ -1,4 +1,4 @@
-"""Commands for stored threads: list, show, read, export, import, compact, prune.
+"""Commands for stored threads: list, show, read, export, import, compact.
 
 Knows the log; does not serve.
 """
@@ -9,7 +9,6 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,17 +24,18 @@ from runcast.app.errors import BadRequest
 from runcast.app.host.thread_reader import Threads
 from runcast.app.http.json_shapes import run_row
 from runcast.slim import Entry, RunLog, SlimSerializer, encode, export_evidence, fold
+from runcast.slim.archive.line_files import read_file
 
 Url = Annotated[str | None, typer.Option(help="The log's store; by default RUNCAST_URL.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Thread = Annotated[str, typer.Argument(help="The thread's id.", autocompletion=thread_ids)]
 Limit = Annotated[int, typer.Option(help="The most to list.", min=1)]
+Tenant = Annotated[str, typer.Option(help="The tenant, of a host that has tenants.")]
 Speed = Annotated[float, typer.Option(help="2 is twice as fast, 0 does not wait.", min=0)]
 After = Annotated[int, typer.Option(help="Begin after this seq.", min=0)]
 UntilEnd = Annotated[bool, typer.Option("--until-end", help="Stop when a run has ended.")]
 PAGE = 500  # entries read at once
 LAST = 5  # messages that `show` prints
-UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 screen = Console(highlight=False)
 
 
@@ -146,8 +146,12 @@ def _print(seq: int, event: Any, as_json: bool) -> None:
 
 @guarded
 def export(
-    thread: Thread,
+    thread: Annotated[
+        str | None, typer.Argument(help="One thread; --all for all of them.", autocompletion=thread_ids)
+    ] = None,
     url: Url = None,
+    every: Annotated[bool, typer.Option("--all", help="All threads, in one archive.")] = False,
+    tenant: Tenant = "",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; .gz compresses.")] = None,
     evidence: Annotated[
         bool, typer.Option("--evidence", help="Write an evidence artifact of one run.")
@@ -159,14 +163,20 @@ def export(
     run: Annotated[str | None, typer.Option(help="The run for --evidence; by default the newest.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON what was written to --output.")] = False,
 ) -> None:
-    """Write a thread to a file: as JSON Lines, as evidence, or as text."""
-    if evidence + markdown + jsonl > 1:
+    """Write a thread to a file: as JSON Lines, as evidence, or as text; or all threads of a tenant as JSON Lines."""
+    if (thread is None) is not every:
+        raise BadRequest("name a thread, or give --all")
+    if evidence + markdown + jsonl + (every and (evidence or markdown)) > 1:
         raise BadRequest("choose one of --evidence, --jsonl and --markdown")
     if json and output is None:
         raise BadRequest("--json describes the file that was written: give --output")
 
     async def work() -> None:
-        async with opened(url) as log:
+        async with opened(url) as whole:
+            log = whole.for_tenant(tenant) if tenant else whole
+            if thread is None:
+                await _export_all(log, output)
+                return
             await known(log, thread)
             if evidence:
                 name = run or (await log.runs(thread))[-1].run_id
@@ -184,6 +194,15 @@ def export(
     asyncio.run(work())
     if output is not None and json:
         finish({"thread_id": thread, "file": str(output), "bytes": output.stat().st_size})
+
+
+async def _export_all(log: RunLog, output: Path | None) -> None:
+    if output is not None:
+        with working(f"writing {output.name}"):
+            await log.archive.export_file(None, output)
+        return
+    async for each in log.archive.export_all():
+        line(each)
 
 
 async def _markdown(log: RunLog, thread: str) -> str:
@@ -211,22 +230,23 @@ def _write(output: Path | None, data: bytes) -> None:
 def import_(
     file: Annotated[Path, typer.Argument(help="A file that `export` wrote; - is standard input.")],
     url: Url = None,
+    tenant: Tenant = "",
     json: Json = False,
 ) -> None:
-    """Import an exported thread."""
+    """Import exported threads."""
 
-    async def work() -> str:
-        async with opened(url, new=True) as log:
+    async def work() -> list[str]:
+        async with opened(url, new=True) as whole:
+            archive = (whole.for_tenant(tenant) if tenant else whole).archive
             with working(f"reading {file.name}"):
-                return await (
-                    log.archive.import_lines(_stdin()) if str(file) == "-" else log.archive.import_file(file)
-                )
+                return await archive.import_all(_stdin() if str(file) == "-" else read_file(file))
 
-    thread = asyncio.run(work())
+    threads = asyncio.run(work())
     if json:
-        finish({"thread_id": thread})
+        finish({"thread_id": threads[-1], "threads": threads})
     else:
-        screen.print(f"imported thread {thread}", markup=False)
+        for thread in threads:
+            screen.print(f"imported thread {thread}", markup=False)
 
 
 async def _stdin() -> AsyncIterator[bytes]:
@@ -259,7 +279,7 @@ def compact(
                         total[field] += getattr(done, field)
         return total
 
-    _print_numbers(asyncio.run(work()), json)
+    print_numbers(asyncio.run(work()), json)
 
 
 async def _all(log: RunLog) -> AsyncIterator[Any]:
@@ -290,41 +310,11 @@ def anew(
                 await log.archive.begin_anew(name)
         return {"threads": len(names)}
 
-    _print_numbers(asyncio.run(work()), json)
+    print_numbers(asyncio.run(work()), json)
 
 
-@guarded
-def prune(
-    older_than: Annotated[str | None, typer.Option(help="30d, 12h, 90m or 60s.")] = None,
-    keep_bytes: Annotated[int | None, typer.Option(help="The bytes of raw events that may stay.")] = None,
-    what: Annotated[str, typer.Option(help="raw, derived or threads.")] = "raw",
-    url: Url = None,
-    json: Json = False,
-) -> None:
-    """Delete old raw events (their compacted form stays), derived data, or whole threads."""
-    if what not in ("raw", "derived", "threads"):
-        raise BadRequest("--what is raw, derived or threads")
-    if older_than is None and keep_bytes is None:
-        raise BadRequest("give --older-than or --keep-bytes: nothing is deleted by default")
-
-    async def work() -> dict[str, int]:
-        async with opened(url) as log:
-            age = None if older_than is None else _age(older_than)
-            with working("pruning"):
-                gone = await log.archive.prune(older_than=age, keep_bytes=keep_bytes, what=what)  # type: ignore[arg-type]  # checked above
-        return {name: getattr(gone, name) for name in ("runs", "threads", "events", "bytes")}
-
-    _print_numbers(asyncio.run(work()), json)
-
-
-def _age(text: str) -> timedelta:
-    number, unit = text[:-1], text[-1:]
-    if unit not in UNITS or not number.isdigit():
-        raise BadRequest("an age is a number and a unit: 30d, 12h, 90m or 60s")
-    return timedelta(**{UNITS[unit]: int(number)})
-
-
-def _print_numbers(numbers: dict[str, int], as_json: bool) -> None:
+def print_numbers(numbers: dict[str, int], as_json: bool) -> None:
+    """Print numbers with their names."""
     if as_json:
         finish(numbers)
     else:

@@ -21,9 +21,12 @@ from runcast.app.errors import BadRequest, Busy, NotFound, Over
 from runcast.app.host.agents import Agents
 from runcast.app.host.cast_options import CastOptions, CastSettings, OpenSettings, options_from
 from runcast.app.host.followers import Followers
+from runcast.app.host.host_stats import numbers_of
 from runcast.app.host.launch import Launcher, check_answers
 from runcast.app.host.outlets import elsewhere, outlets, own_hub
 from runcast.app.host.thread_reader import Threads
+from runcast.app.keeping.forgetting import Forgetter
+from runcast.app.keeping.retention import Retention
 from runcast.app.nodes.handover import Edge, RemoteRun, RunRequest, input_for
 from runcast.app.nodes.node import Node
 from runcast.app.nodes.orphans import Recovery, recover_runs
@@ -87,6 +90,9 @@ class Cast:
         self.launcher = Launcher(self)
         self.slots: RunSlots = RunSlots(options.max_runs) if host is None else host.slots
         self.node: Node = Node(self) if host is None else host.node
+        self.forgetter = Forgetter(self)
+        self.retention = Retention(self)
+        self.forget = self.forgetter.forget  # a thread and all that is kept of it, on every node
         self.remote_runs: WeakSet[RemoteRun] = WeakSet()
         self.closing: bool = False if host is None else host.closing  # takes no more runs
         self._views = Views(options.max_tenants)
@@ -167,7 +173,7 @@ class Cast:
         await self.node.join()
         if not self.closing:
             self._begin()
-            self.node.begin()
+            self.node.begin(self.forgetter.serve, self.retention.serve)
 
     def _begin(self) -> None:
         self.followers.begin()
@@ -392,11 +398,4 @@ class Cast:
 
     def stats(self) -> dict[str, Any]:
         """The counters of all parts as plain numbers."""
-        numbers: dict[str, Any] = {"runs": len(self.active), "followers": len(self.followers)}
-        if self.broadcaster is not None:
-            numbers["broadcaster"] = self.broadcaster.stats()
-        if self.hub is not None:
-            numbers["hub"] = self.hub.stats()
-        log = self.log.stats()
-        numbers["log"] = {name: getattr(log, name) for name in type(log).__slots__}
-        return numbers
+        return numbers_of(self)

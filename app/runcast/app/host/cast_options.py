@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 from uuid import uuid4
 
+from runcast.app.keeping.ages import Keep
 from runcast.app.nodes.orphans import Recovery
 from runcast.app.runs.run import Cadence
 from runcast.app.tenants.access_policy import AccessPolicy
@@ -25,6 +26,9 @@ class CommonSettings(TypedDict, total=False):
     cadence: Cadence | None
     config: BroadcastConfig | None
     door: AccessPolicy | None  # the former name of `access`
+    keep: Keep | None
+    keep_every: float
+    keep_raw: Keep | None
     max_attempts: int
     max_runs: int
     max_tenants: int
@@ -64,6 +68,11 @@ class CastOptions:
     access: AccessPolicy = field(default_factory=AccessPolicy)  # who may ask for what, over HTTP and sockets
     cadence: Cadence = field(default_factory=Cadence)  # of snapshots during a run
     config: BroadcastConfig | None = None  # of envelopes
+    keep: Keep | None = None  # how long a thread is kept after its last write, as "90d"; then it is forgotten
+    keep_every: float = 3_600.0  # seconds between two searches for what is too old
+    keep_raw: Keep | None = (
+        None  # how long an ended run keeps every event, as "7d"; then its compacted form alone
+    )
     max_attempts: int = 10  # at one run, before it is not resumed any more
     max_runs: int = 100  # active in this process
     max_tenants: int = 1_000  # whose views are kept; idle ones go first

@@ -115,6 +115,16 @@ class Followers:
         elif not self._closing:
             asyncio.get_running_loop().call_later(PATIENCE, self.dismiss, run)
 
+    async def erase(self, thread_id: str) -> None:
+        """Stop following a thread that was forgotten, and have every broadcaster drop it."""
+        thread = self._threads.pop(thread_id, None)
+        self._behind.discard(thread_id)
+        if thread is not None and thread.task is not None:
+            thread.task.cancel()
+            await asyncio.wait({thread.task})
+        for target in {*self._broadcasters, *(() if self._local is None else (self._local,))}:
+            await target.erase(thread_id)
+
     # -------------------------------------------------------------- watched
 
     def _watched(self, channel: str, first: bool) -> None:

@@ -21,7 +21,7 @@ from runcast.app.nodes.requests import is_stop, queue_for_worker
 from runcast.app.runs.resume_entries import check
 from runcast.app.runs.run import LocalRun, Run
 from runcast.app.runs.run_plan import RunPlan, without_unfinished
-from runcast.slim import AgentState, Conflict, RunInfo, SlimError
+from runcast.slim import AgentState, Conflict, Forgotten, RunInfo, SlimError
 
 if TYPE_CHECKING:
     from runcast.app.host.cast import Cast
@@ -78,6 +78,9 @@ class Launcher:
             cast.followers.expect(run)
             run.begin()
             await run.begun()
+        except Forgotten:
+            await self._not_begun(start, begun)
+            raise
         except Conflict as error:
             await self._not_begun(start, begun)
             raise Busy(f"this thread is written elsewhere, or the run id was used: {error}") from error

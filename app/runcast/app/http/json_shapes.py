@@ -297,6 +297,13 @@ class PageSettings(TypedDict):
     demo: bool
 
 
+class Forgot(TypedDict):
+    """The thread is gone, or the request is durable and a node finishes it (202)."""
+
+    thread_id: str
+    status: Literal["forgotten", "forgetting"]
+
+
 class TokenFor(TypedDict):
     """The thread to watch."""
 

@@ -11,12 +11,13 @@ from runcast.adapters import InvalidInput, ThreadBusy, UnknownRun
 from runcast.app.errors import AppError
 from runcast.app.http.http_messages import Answer
 from runcast.broadcast import HubError
-from runcast.slim import Conflict, InvalidStream, LineageError, SlimError, UnknownThread, WireError
+from runcast.slim import Conflict, Forgotten, InvalidStream, LineageError, SlimError, UnknownThread, WireError
 
 logger = logging.getLogger("runcast.app")
 
 _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
     (UnknownThread, 404, "Not found"),
+    (Forgotten, 410, "Forgotten"),
     (Conflict, 409, "The thread is busy"),
     (LineageError, 409, "That does not go together"),
     (InvalidStream, 400, "Bad request"),

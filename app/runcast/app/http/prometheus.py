@@ -7,7 +7,7 @@ from typing import Any
 
 from runcast.broadcast.hub.skins.metrics import exposition
 
-_NOW = frozenset({"runs", "followers", "queued", "channels", "unflushed", "writers", "readers"})
+_NOW = frozenset({"runs", "followers", "queued", "channels", "unflushed", "writers", "readers", "holds"})
 
 
 def numbers(stats: Mapping[str, Any]) -> str:

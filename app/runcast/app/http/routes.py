@@ -24,6 +24,7 @@ from runcast.app.http.json_shapes import (
     Branch,
     ChatMessages,
     EnvelopePage,
+    Forgot,
     Health,
     Rename,
     Resume,
@@ -229,6 +230,13 @@ async def stop(request: ApiRequest, run_id: str) -> Answer:
             content = Stopped(thread_id=thread_id, run_id=run_id, status=status)
             return Answer(content, 200 if status == "stopped" else 202)
     raise NotFound(f"no run {run_id!r} is active here")
+
+
+async def forget(request: ApiRequest, thread_id: str) -> Answer:
+    """Forget a thread: stop its run, delete all that is kept of it on every node, and refuse its id from then on."""
+    await request.allow_thread(thread_id)
+    status = await request.cast.forget(thread_id)
+    return Answer(Forgot(thread_id=thread_id, status=status), 200 if status == "forgotten" else 202)
 
 
 async def run_agent(request: ApiRequest, name: str | None = None) -> EventStream:

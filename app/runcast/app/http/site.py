@@ -60,7 +60,7 @@ class Site:
             default=self._elsewhere,
             lifespan=self._lifespan,
         )
-        methods = ("GET", "HEAD", "POST")
+        methods = ("GET", "HEAD", "POST", "DELETE")
         self._named = frozenset(options.cors) - {"*"}
         self._for_named = CORSMiddleware(self._http, self._named, methods, ("*",), allow_credentials=True)
         self._for_all = CORSMiddleware(self._http, ("*",), methods, ("*",))
@@ -214,7 +214,7 @@ class Resource:
     async def _let_in(self, row: ApiRoute, scope: Scope, receive: Receive) -> ApiRequest:
         """The request, once it is known that it may be answered. Raises when it may not."""
         site, headers = self.site, headers_of(scope)
-        if row.method == "POST" and row.handler and not own_origin(headers, site.options.cors):
+        if row.method in ("POST", "DELETE") and row.handler and not own_origin(headers, site.options.cors):
             raise NotAllowed("pages of other origins may not do this; name them in `cors`")
         token = query_of(scope).get("token") if row.by_token else None
         if token is not None:

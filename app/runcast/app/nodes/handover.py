@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
@@ -27,7 +27,7 @@ from ag_ui.core import (
 from runcast.adapters import Adapter, AgentSchemas, Drawing
 from runcast.app.errors import AppError
 from runcast.app.runs.handle import RunResult, Terminal, result_of
-from runcast.slim import Entry, ReaderTooSlow, RunLog, StoreError, decode_input, encode_input
+from runcast.slim import Entry, Forgotten, ReaderTooSlow, RunLog, StoreError, decode_input, encode_input
 
 SILENCE = 2.0  # seconds without an entry before the log is asked whether the run was cut short
 PAUSE = 0.5  # seconds before a log that cannot be read is asked again
@@ -212,11 +212,16 @@ class RemoteRun:
             try:
                 async with aclosing(self._log.attach(self.thread_id, self._after)) as entries:
                     await self._read(entries)
+                if not self._begun.done():
+                    self._begun.set_exception(Forgotten(f"thread {self.thread_id!r} was forgotten"))
+                    self._begun.exception()  # retrieved here, because there may be no waiter
                 return result_of(self, self._terminal)
             except ReaderTooSlow:
                 continue
             except StoreError:  # the store is away, or the thread was deleted
                 await asyncio.sleep(PAUSE)
+                with suppress(StoreError):
+                    self._truncated = await self._log.archive.is_forgotten(self.thread_id)
 
     async def _read(self, entries: AsyncGenerator[Entry]) -> None:
         """Read entries up to the run's last one."""
@@ -252,7 +257,9 @@ class RemoteRun:
         found = [
             run for thread, run in await self._log.find(self.run_id) if thread.thread_id == self.thread_id
         ]
-        return bool(found) and found[0].status == "truncated" and found[0].last_seq <= self.last_seq
+        if not found:
+            return await self._log.archive.is_forgotten(self.thread_id)
+        return found[0].status == "truncated" and found[0].last_seq <= self.last_seq
 
 
 async def _next(entries: AsyncGenerator[Entry]) -> Entry | None:

@@ -24,7 +24,7 @@ from runcast.app.nodes.agent_descriptions import described
 from runcast.app.nodes.handover import RemoteAgent, RunRequest
 from runcast.app.nodes.orphans import recover_runs
 from runcast.app.nodes.requests import HOUR_MS, decline, is_used
-from runcast.slim import Note, SlimError, Watch
+from runcast.slim import Forgotten, Note, SlimError, Watch
 
 if TYPE_CHECKING:
     from runcast.app.host.cast import Cast
@@ -60,11 +60,11 @@ class Node:
         except SlimError as error:
             logger.warning("the other nodes cannot be reached yet: %s", error)
 
-    def begin(self) -> None:
-        """Listen from now on; harmless to repeat."""
+    def begin(self, *duties: Callable[[], Awaitable[None]]) -> None:
+        """Listen from now on, and do these duties as long as the host is open; harmless to repeat."""
         if self._tasks:
             return
-        work: list[Callable[[], Awaitable[None]]] = [self._listen]
+        work = [self._listen, *duties]
         if self._options.work:
             work.append(self._announce)
         if self._options.recover != "off":
@@ -198,6 +198,8 @@ class Node:
                 return False
         except (Busy, Full, Closing):
             return False
+        except Forgotten:
+            pass  # nothing may be written about it
         except AppError as error:
             if not await decline(view, note, error, "refused"):
                 return False

@@ -14,7 +14,7 @@ from ag_ui.core import RunErrorEvent, RunStartedEvent
 from runcast.adapters.run_frame import echoed
 from runcast.app.errors import Busy, NotFound, Over
 from runcast.app.nodes.handover import RemoteRun, RunRequest, note_id
-from runcast.slim import Conflict, Note, RunInfo, ThreadInfo
+from runcast.slim import Conflict, Forgotten, Note, RunInfo, ThreadInfo
 
 if TYPE_CHECKING:
     from runcast.app.host.cast import Cast
@@ -87,6 +87,8 @@ async def queue_for_worker(cast: Cast, thread_id: str, run_id: str, request: Run
     """Leave a run to the workers; durable when this returns."""
     log = cast.log
     thread = await log.thread(thread_id)
+    if thread is None and await log.archive.is_forgotten(thread_id):
+        raise Forgotten(f"thread {thread_id!r} was forgotten: use another id")
     if thread is not None and thread.owner is not None:
         raise Busy("a run of this thread is active on another node: wait for it, or stop it")
     if await is_used(cast, thread_id, run_id):

@@ -18,6 +18,7 @@ from runcast.adapters import (
     AgentSchemas,
     Askable,
     Described,
+    Forgetting,
     Drawing,
     ResumePoint,
     drawing_of,
@@ -67,6 +68,11 @@ class ForTenant:
     async def stop(self, run_id: str, *, hard: bool = False) -> None:
         """End a run of this tenant."""
         await self._adapter.stop(self._prefix + run_id, hard=hard)
+
+    async def forget(self, thread_id: str) -> None:
+        """Delete what the framework keeps of this tenant's thread, if the adapter can."""
+        if isinstance(self._adapter, Forgetting):
+            await self._adapter.forget(self._prefix + thread_id)
 
     def capabilities(self) -> AgentCapabilities:
         """The agent's capabilities, the same for all tenants."""

@@ -13,7 +13,7 @@ interface EnvelopePage {
 }
 
 const PAGE = 1000; // envelopes in one answer
-const REFUSED = [4001, 4009]; // close codes after which there is no coming back
+const REFUSED = [4001, 4009, 4010]; // close codes after which there is no coming back
 
 /** Watch a thread until the returned function is called. */
 export function watch(options: Watching): () => void {

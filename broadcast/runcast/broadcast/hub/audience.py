@@ -171,6 +171,16 @@ class Audience:
             self._writer.send(readers, text(name))
         return sum(map(len, names.values()))
 
+    def dismissed(self, channel: str) -> list[Connection]:
+        """Take every reader off the channel of a forgotten thread, with a last frame; returns the sockets to close."""
+        self.send(channel, lambda name: p.frame("agent.forgotten", channel=name, data={}), plain=False)
+        readers = self.readers(channel)
+        for each in readers:
+            name = each.names.get(channel, channel)
+            each.socket.channels.discard(name)
+            self.leave(each, name)
+        return [each for each in readers if each.plain]
+
     def publish(self, channel: str, kept: Kept, *, missed_after: Position | None) -> None:
         """Send an envelope to every reader, or hold it for those that are behind.
 

@@ -263,7 +263,15 @@ class Hub:
         for envelope in envelopes:
             self._publish(channel, envelope)
 
+    async def erase(self, channel: str) -> None:
+        """Forget the channel of a thread that was forgotten: its readers get one last frame, and leave it."""
+        self._memory.erase(channel)
+        for reader in self._audience.dismissed(channel):
+            self.dismiss(reader, p.FORGOTTEN, "this thread was forgotten")
+
     def _publish(self, channel: str, envelope: Envelope) -> None:
+        if self._memory.is_erased(channel, envelope.epoch):
+            return
         ring = self._memory.ring(channel)
         fit = ring.judge(envelope)
         if fit is Fit.DOUBLE:

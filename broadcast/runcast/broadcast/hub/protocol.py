@@ -40,6 +40,7 @@ NO_PONG = 4201
 STRUCK_OUT = CLIENT_EVENT_REFUSED = 4301
 WATCHES_NOTHING = 4202
 MAY_NOT = 4009
+FORGOTTEN = 4010
 # Of WebSocket itself: Pusher clients come back after a second.
 TOO_LARGE = 1009
 CANNOT_TELL = 1011

@@ -33,6 +33,15 @@ class Publisher(Protocol):
 
 
 @runtime_checkable
+class Erasing(Protocol):
+    """A publisher that remembers a channel's envelopes, and can forget them."""
+
+    async def erase(self, channel: str) -> None:
+        """Drop all that is remembered of a channel, and send its watchers away; harmless to repeat."""
+        ...
+
+
+@runtime_checkable
 class Probed(Protocol):
     """A publisher that `runcast doctor` can try."""
 

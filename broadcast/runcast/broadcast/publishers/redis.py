@@ -94,6 +94,14 @@ class RedisPublisher:
             except RedisError as error:
                 raise _failed(error, done) from error
 
+    async def erase(self, channel: str) -> None:
+        """Delete the channel's stream."""
+        stream = self.stream(channel)
+        try:
+            await self._redis.delete(stream, f"{stream}:top")
+        except RedisError as error:
+            raise _failed(error, 0) from error
+
     async def probe(self) -> str:
         """PING, with the URL's user and password."""
         try:

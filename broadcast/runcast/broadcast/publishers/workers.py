@@ -16,7 +16,7 @@ from typing import TypedDict
 from runcast.broadcast.envelopes.envelope import Envelope
 from runcast.broadcast.envelopes.outgoing import EnvelopeQueue, must_arrive
 from runcast.broadcast.errors import PublishError, WrongSettings
-from runcast.broadcast.publishers.base import Publisher
+from runcast.broadcast.publishers.base import Erasing, Publisher
 
 log = logging.getLogger("runcast.broadcast")
 
@@ -102,6 +102,15 @@ class Delivery:
         self._past.shed += lane.queue.shed
         if lane.worker is not None:
             lane.worker.cancel()
+
+    async def erase(self, name: str) -> None:
+        """Drop a channel with all that waits for it, here and at a target that remembers it."""
+        lane = self._lanes.get(name)
+        self.forget(name)
+        if lane is not None and lane.worker is not None:
+            await asyncio.wait({lane.worker})
+        if isinstance(self._publisher, Erasing):
+            await self._publisher.erase(name)
 
     def stats(self) -> Delivered:
         """The counts since the start."""

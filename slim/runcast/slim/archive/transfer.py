@@ -4,7 +4,8 @@ Knows the lines: a header, then for every run a line about it and a line for eac
 the event as they were stored. Does not know files or compression. A thread with pruned runs is exported as the
 content of its segments, and is imported under another epoch with seqs of its own; any other keeps epoch and seqs.
 
-Raw parts and derived data are not exported.
+Several threads are exported one after the other, and imported so: each is stored whole, or not at all. Raw parts follow the
+entry they came with. Derived data are not exported: they are made again.
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ from runcast.slim.values.identifiers import identifier
 from runcast.slim.wire.codec import decode, encode
 
 FORMAT = 1
+WITH_RAWS = 2  # the same, and lines with raw parts
 PAGE = 1_000
 EDGES: tuple[Edge, ...] = ("continue", "branch", "resume", "spawn")
 ENDS: tuple[RunStatus, ...] = ("completed", "failed", "interrupted", "cancelled", "truncated")
 LONGEST_EPOCH = 64  # as readers bring it back
 LONGEST_RUN_ID = 4_096  # a subagent's id holds its parents' ids
 LATEST = 2**53  # milliseconds that every store and every reader can hold
-MARK = b',"event":'
+MARK, RAW = b',"event":', b',"raw":'
 Line = dict[str, Any]
 
 
@@ -53,7 +55,13 @@ async def export_lines(store: Store, derived: Derived, key: Key) -> AsyncIterato
         raise UnknownThread(f"there is no thread {key.thread_id!r}")
     runs = await store.runs(key)
     whole = not any(run.pruned for run in runs)
-    header: Line = {"runcast": FORMAT, "thread_id": key.thread_id, "whole": whole, "epoch": thread.epoch}
+    raws = await store.raws(key, after=0)
+    header: Line = {
+        "runcast": WITH_RAWS if raws else FORMAT,
+        "thread_id": key.thread_id,
+        "whole": whole,
+        "epoch": thread.epoch,
+    }
     if not whole:  # another epoch, the same for every export of what is left
         pruned = [run.run_id for run in runs if run.pruned]
         header["epoch"] = sha256(orjson.dumps([thread.epoch, thread.last_seq, pruned])).hexdigest()[:32]
@@ -64,8 +72,17 @@ async def export_lines(store: Store, derived: Derived, key: Key) -> AsyncIterato
         if not whole:  # its seqs are others there
             described.pop("mark", None)
         yield _line({"run": described})
-        async for line in _entries(store, derived, key, run):
+        mine = [raw for raw in raws if run.first_seq <= raw.seq <= run.last_seq]
+        async for seq, line in _entries(store, derived, key, run):
+            while mine and mine[0].seq < seq:
+                yield _raw_line(mine.pop(0))
             yield line
+        for raw in mine:
+            yield _raw_line(raw)
+
+
+def _raw_line(raw: NewEvent) -> bytes:
+    return b'{"at":%d,"type":%s%s%s}\n' % (raw.at, orjson.dumps(raw.type), RAW, raw.payload)
 
 
 async def _length(store: Store, key: Key, thread: StoredThread, runs: Sequence[StoredRun]) -> int:
@@ -77,17 +94,20 @@ async def _length(store: Store, key: Key, thread: StoredThread, runs: Sequence[S
     return thread.last_seq - sum(saved)
 
 
-async def _entries(store: Store, derived: Derived, key: Key, run: StoredRun) -> AsyncIterator[bytes]:
+async def _entries(
+    store: Store, derived: Derived, key: Key, run: StoredRun
+) -> AsyncIterator[tuple[int, bytes]]:
+    """The lines of a run, each with its seq here."""
     after = run.first_seq - 1
     if run.pruned:
         segment = (await derived.segments(key, [run]))[run.seq]
         for at, event in segment.events:
-            yield b'{"at":%d%s%s}\n' % (at, MARK, encode(event))
+            yield after, b'{"at":%d%s%s}\n' % (at, MARK, encode(event))
         after = segment.seq
     while after < run.last_seq:
         page = await store.events(key, after=after, upto=run.last_seq, limit=PAGE)
         for row in page.events:
-            yield b'{"seq":%d,"at":%d%s%s}\n' % (row.seq, row.at, MARK, row.payload)
+            yield row.seq, b'{"seq":%d,"at":%d%s%s}\n' % (row.seq, row.at, MARK, row.payload)
         after = page.events[-1].seq if page.events else run.last_seq
 
 
@@ -124,9 +144,12 @@ class Importer:
         self._run: Line | None = None
         self._number = 0
         self._events: list[NewEvent] = []
+        self._raws: list[NewEvent] = []
+        self._known = False  # the thread of these lines was imported before
+        self.threads: list[str] = []
 
-    async def read(self, lines: AsyncIterator[bytes]) -> str:
-        """Import all lines; returns the thread's id. After an error nothing of them is stored."""
+    async def read(self, lines: AsyncIterator[bytes]) -> list[str]:
+        """Import all lines; returns the ids of their threads. After an error nothing of the last one is stored."""
         try:
             return await self._read(lines)
         except BaseException:
@@ -134,26 +157,34 @@ class Importer:
                 await self._undo(self._lease)
             raise
 
-    async def _read(self, lines: AsyncIterator[bytes]) -> str:
+    async def _read(self, lines: AsyncIterator[bytes]) -> list[str]:
         number = 0
         async for line in lines:
             number += 1
-            if self._lease is not None:
+            if not self.threads or line.startswith(b'{"runcast":'):
+                await self._close()
+                header = _header(line)
+                self._known = await self._is_here(header)
+                if not self._known:
+                    await self._open(header)
+                self.threads.append(str(header["thread_id"]))
+            elif not self._known:
                 await self._take(line, number)
-                continue
-            header = _header(line)
-            if await self._is_here(header):
-                return str(header["thread_id"])
-            await self._open(header)
-        if self._lease is None:
+        if not self.threads:
             raise WireError("no lines", expected="a thread as export writes it")
-        await self._end_run()
-        await self._append(self._lease, until=None)
-        return self._lease.key.thread_id
+        await self._close()
+        return self.threads
+
+    async def _close(self) -> None:
+        """The thread is whole: give its lease back."""
+        if self._lease is not None:
+            await self._end_run()
+            await self._append(self._lease, until=None)
+            self._lease, self._next = None, 1
 
     async def _undo(self, lease: Lease) -> None:
         thread = await self._store.thread(lease.key)
-        self._run, self._number, self._events = None, 0, []
+        self._run, self._number, self._events, self._raws = None, 0, [], []
         self._next = thread.last_seq + 1 if thread else 1
         await self._append(lease, until=None)
         await self._store.delete(lease.key, now=self._now)
@@ -180,6 +211,9 @@ class Importer:
     async def _take(self, line: bytes, number: int) -> None:
         try:
             head, mark, payload = line.rstrip().partition(MARK)
+            if not mark and RAW in line and not line.startswith(b'{"run":'):
+                self._take_raw(line)
+                return
             fields: Line = orjson.loads(head + b"}" if mark else line)
             if not mark:
                 await self._end_run()
@@ -195,10 +229,19 @@ class Importer:
         if len(self._events) >= PAGE:
             await self._write()
 
+    def _take_raw(self, line: bytes) -> None:
+        head, _, payload = line.rstrip().partition(RAW)
+        fields: Line = orjson.loads(head + b"}")
+        orjson.loads(payload[:-1])
+        seq, kind = max(1, self._next - 1), identifier("a raw part's type", fields["type"])
+        if self._run is None:
+            raise WireError("a raw part before any run")
+        self._raws.append(NewEvent(seq, _time(fields, "at"), kind, payload[:-1]))
+
     async def _end_run(self) -> None:
         run, lease = self._run, self._lease
         if run is not None and lease is not None:
-            if self._events or not self._number:
+            if self._events or self._raws or not self._number:
                 await self._write()
             now = int(run.get("ended_at") or run["started_at"])
             if (
@@ -215,8 +258,8 @@ class Importer:
     async def _append(
         self, lease: Lease, *, end: RunEnd | None = None, now: int | None = None, until: int | None = -1
     ) -> int:
-        run, events = self._run, tuple(self._events)
-        self._events = []
+        run, events, raws = self._run, tuple(self._events), tuple(self._raws)
+        self._events, self._raws = [], []
         place: NewRun | int = self._number
         if run is not None and not self._number:
             names = (run["run_id"], run.get("parent"), run["edge"], run.get("wire_parent"))
@@ -229,6 +272,7 @@ class Importer:
             first_seq=self._next - len(events),
             run=place,
             events=events,
+            raws=raws,
             end=end,
             until=self._now + self._lease_ms if until == -1 else until,
             now=self._now if now is None else now,
@@ -239,7 +283,7 @@ class Importer:
 def _header(line: bytes) -> Line:
     try:
         header: Line = orjson.loads(line)
-        if header["runcast"] != FORMAT:
+        if header["runcast"] not in (FORMAT, WITH_RAWS):
             raise WireError("an export of another format", expected=f"format {FORMAT}")
         identifier("the header's thread_id", header["thread_id"])
         if header.get("epoch"):

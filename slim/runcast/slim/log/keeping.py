@@ -111,15 +111,28 @@ class Archive:
         return [(each.key.tenant, thread_info(each, now)) for each in found]
 
     async def export_lines(self, thread_id: str) -> AsyncIterator[bytes]:
-        """The thread as JSON Lines, without raw parts, derived data and snapshots."""
+        """The thread as JSON Lines: its runs, events and raw parts. Derived data and snapshots are made again."""
         key = self._scope.key(thread_id)
         await self._core.settle(key)
         async for line in export_lines(self._core.store, self._core.derived, key):
             yield line
 
+    async def export_all(self) -> AsyncIterator[bytes]:
+        """All threads of this tenant, one after the other, in one archive that `import_all` reads."""
+        after = ""
+        while page := await self._core.store.threads(self._scope.tenant, limit=100, after=after):
+            for thread in page:
+                async for line in self.export_lines(thread.key.thread_id):
+                    yield line
+            after = page[-1].key.thread_id
+
     async def import_lines(self, lines: AsyncIterator[bytes]) -> str:
         """Import an exported thread; returns its id. Importing it again changes nothing; another thread of the
         same id is a `Conflict`."""
+        return (await self.import_all(lines))[-1]
+
+    async def import_all(self, lines: AsyncIterator[bytes]) -> list[str]:
+        """Import an archive of any number of threads; returns their ids. Those before an error are whole, and stay."""
         options = self._core.options
         importer = Importer(
             self._core.store,
@@ -131,11 +144,13 @@ class Archive:
         )
         return await importer.read(lines)
 
-    async def export_file(self, thread_id: str, path: str | Path) -> int:
-        """Write the thread to a file, compressed when its name ends in `.gz`; returns the number of lines."""
-        return await write_file(Path(path), self.export_lines(thread_id))
+    async def export_file(self, thread_id: str | None, path: str | Path) -> int:
+        """Write a thread, or without an id all of them, to a file, compressed when its name ends in `.gz`; returns the
+        number of lines."""
+        lines = self.export_all() if thread_id is None else self.export_lines(thread_id)
+        return await write_file(Path(path), lines)
 
     async def import_file(self, path: str | Path) -> str:
-        """Import a thread from such a file."""
+        """Import the thread of such a file, or all threads of an archive; returns the id of the last."""
         async with aclosing(read_file(Path(path))) as lines:
             return await self.import_lines(lines)

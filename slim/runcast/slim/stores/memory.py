@@ -132,13 +132,46 @@ class MemoryBlobs:
             }
 
 
-class MemoryStore(MemoryBlobs, MemoryNotes):
+class MemoryRemoval(MemoryBlobs, MemoryNotes):
+    """What leaves a memory store."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tombstones: set[Key] = set()
+
+    async def drop_events(self, key: Key, runs: Sequence[int]) -> None:
+        """Delete the events and raw parts of runs, and mark the runs pruned."""
+        thread, unwanted = self._threads.get(key), set(runs)
+        if thread is not None:
+            thread.events = {seq: kept for seq, kept in thread.events.items() if kept[0] not in unwanted}
+            thread.raws = [kept for kept in thread.raws if kept[0] not in unwanted]
+            for number in unwanted & thread.runs.keys():
+                thread.runs[number] = replace(thread.runs[number], pruned=True)
+
+    async def delete(self, key: Key, *, now: int, tombstone: bool = False) -> bool:
+        """Delete the thread; see `Store.delete`."""
+        thread, buried = self._threads.get(key), key in self._tombstones
+        if thread is not None and thread.owner is not None and (thread.until or 0) >= now:
+            raise refusals.busy(key, thread.owner)
+        self._threads.pop(key, None)
+        self._drop_notes(key)
+        self._tombstones.discard(key)
+        if tombstone:
+            self._tombstones.add(key)
+        self._wakeups.wake(thread_topic(key))
+        return thread is not None or (buried and not tombstone)
+
+    async def forgotten(self, key: Key) -> bool:
+        """Whether a tombstone stands for the thread."""
+        return key in self._tombstones
+
+
+class MemoryStore(MemoryRemoval):
     """A `Store` in this process's memory."""
 
     def __init__(self) -> None:
         super().__init__()
         self._run_numbers = count(1)
-        self._tombstones: set[Key] = set()
 
     async def open(self) -> None:
         """Nothing to do."""
@@ -341,15 +374,6 @@ class MemoryStore(MemoryBlobs, MemoryNotes):
             if run.status == "truncated" and (run.ended_at or 0) >= max(since, thread.created_at)
         ]
 
-    async def drop_events(self, key: Key, runs: Sequence[int]) -> None:
-        """Delete the events and raw parts of runs, and mark the runs pruned."""
-        thread, unwanted = self._threads.get(key), set(runs)
-        if thread is not None:
-            thread.events = {seq: kept for seq, kept in thread.events.items() if kept[0] not in unwanted}
-            thread.raws = [kept for kept in thread.raws if kept[0] not in unwanted]
-            for number in unwanted & thread.runs.keys():
-                thread.runs[number] = replace(thread.runs[number], pruned=True)
-
     async def sizes(self, key: Key) -> list[RunSize]:
         """The bytes of each run, oldest first."""
         thread = self._threads.get(key)
@@ -362,23 +386,6 @@ class MemoryStore(MemoryBlobs, MemoryNotes):
         for number, raw in thread.raws:
             weights[number][2] += len(raw.payload)
         return [RunSize(number, *weight) for number, weight in weights.items()]
-
-    async def delete(self, key: Key, *, now: int, tombstone: bool = False) -> bool:
-        """Delete the thread; see `Store.delete`."""
-        thread, buried = self._threads.get(key), key in self._tombstones
-        if thread is not None and thread.owner is not None and (thread.until or 0) >= now:
-            raise refusals.busy(key, thread.owner)
-        self._threads.pop(key, None)
-        self._drop_notes(key)
-        self._tombstones.discard(key)
-        if tombstone:
-            self._tombstones.add(key)
-        self._wakeups.wake(thread_topic(key))
-        return thread is not None or (buried and not tombstone)
-
-    async def forgotten(self, key: Key) -> bool:
-        """Whether a tombstone stands for the thread."""
-        return key in self._tombstones
 
     async def watch(self, key: Key) -> Watcher:
         """A watch that wakes at every append to the thread."""

@@ -53,6 +53,7 @@ class Memory:
         self._rings: OrderedDict[str, Ring] = OrderedDict()  # the longest untouched first
         self._sessions: dict[str, str] = {}  # channel -> thread, where the name holds a digest
         self._events: OrderedDict[str, str] = OrderedDict()  # cache channel -> its last foreign event
+        self._erased: OrderedDict[str, str] = OrderedDict()  # channel of a forgotten thread -> its epoch
         self._reads: dict[tuple[str, Position, int | None], asyncio.Future[Replay]] = {}
 
     def __len__(self) -> int:
@@ -114,6 +115,20 @@ class Memory:
     def _forget(self, channel: str) -> None:
         self.size -= self._rings.pop(channel).size
         self._sessions.pop(channel, None)
+
+    def erase(self, channel: str) -> None:
+        """Forget a channel; envelopes of its epoch that are still on their way are dropped."""
+        ring = self._rings.get(channel)
+        if ring is not None:
+            self._erased[channel] = ring.epoch
+            self._forget(channel)
+        self._events.pop(channel, None)
+        if len(self._erased) > _EVENTS:
+            self._erased.popitem(last=False)
+
+    def is_erased(self, channel: str, epoch: str) -> bool:
+        """Whether the thread of this channel was forgotten in this epoch."""
+        return self._erased.get(channel) == epoch
 
     def keep_event(self, channel: str, text: str) -> None:
         """Keep the last frame of a cache channel that carries no envelopes."""

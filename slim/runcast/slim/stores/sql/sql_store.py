@@ -25,13 +25,14 @@ from runcast.slim.stores.records import (
 )
 from runcast.slim.stores.sql import statements as say
 from runcast.slim.stores.sql.database import Database, Insert, Query, Row, Script, Wake
+from runcast.slim.stores.sql.removal import SqlRemoval
 from runcast.slim.stores.sql.side_tables import SqlBlobs, SqlNotes
 from runcast.slim.stores.wakeups import thread_topic
 
 IN_ONE_TRANSACTION = 200  # batches: each takes 11 of the arguments that a statement may have
 
 
-class SqlStore(SqlBlobs, SqlNotes):
+class SqlStore(SqlRemoval, SqlBlobs, SqlNotes):
     """A `Store` over a `Database`."""
 
     def __init__(self, database: Database) -> None:
@@ -213,50 +214,9 @@ class SqlStore(SqlBlobs, SqlNotes):
         rows = await self._db.rows(f"{say.UNRESUMED}{only} ORDER BY r.id", args)
         return [(Key(*row[-2:]), _run(row[:-2])) for row in rows]
 
-    async def drop_events(self, key: Key, runs: Sequence[int]) -> None:
-        """Delete the events and raw parts of runs, and mark the runs pruned."""
-
-        def script() -> Script[None]:
-            for run in runs:
-                for thread, first in (yield Query(say.MARK_PRUNED, (run, *key))):
-                    last = (yield Query(say.NEXT_RUN, (thread, first)))[0][0]
-                    stretch = (thread, first, say.ENDLESS if last is None else last - 1)
-                    yield Query(f"DELETE FROM runcast_events {say.STRETCH}", stretch)
-                    yield Query(f"DELETE FROM runcast_raws {say.STRETCH}", stretch)
-
-        await self._db.run(script())
-
     async def sizes(self, key: Key) -> list[RunSize]:
         """The bytes of each run, oldest first."""
         return [RunSize(*row) for row in await self._db.rows(say.SIZES, (*key, *key, *key))]
-
-    async def delete(self, key: Key, *, now: int, tombstone: bool = False) -> bool:
-        """Delete the thread; see `Store.delete`."""
-
-        def script() -> Script[bool]:
-            claim = (say.BURY, (*key, now, now, now)) if tombstone else (say.FREE_THREAD, (*key, now))
-            free = yield Query(*claim)
-            if not free:
-                held = yield Query(say.HOLDER, key)
-                if held:
-                    raise refusals.busy(key, held[0][0])
-                return False
-            thread, epoch = free[0]
-            for table in ("events", "raws", "blobs", "runs"):
-                yield Query(f"DELETE FROM runcast_{table} WHERE thread = ?", (thread,))
-            yield Query(say.DROP_NOTES, key)
-            if tombstone:
-                yield Query(say.TOMBSTONE, (now, thread))
-            else:
-                yield Query("DELETE FROM runcast_threads WHERE id = ?", (thread,))
-            yield Wake([thread_topic(key)])
-            return bool(epoch) or not tombstone
-
-        return await self._db.run(script())
-
-    async def forgotten(self, key: Key) -> bool:
-        """Whether a tombstone stands for the thread."""
-        return bool(await self._db.rows(say.FORGOTTEN, key))
 
     async def watch(self, key: Key) -> Watch:
         """A watch that wakes at every append to the thread."""

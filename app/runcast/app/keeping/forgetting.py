@@ -1,0 +1,181 @@
+"""Forgets threads: all that is kept of one goes, on every node and in the agents' frameworks; a tombstone keeps its id.
+
+A request is a note in the box `forget`, so that another node finishes it if this one dies; every step may be repeated.
+When the log has let the thread go, a notice in the box `forgotten` makes the hubs of all nodes drop its channel, and a note
+in `forget AGENT` asks a worker with that agent to delete what its framework keeps. These notes carry no thread as their
+key, because the notes of a thread go with it. Knows the cast and its log; does not know the framework or HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal
+
+import orjson
+
+from runcast.adapters import Forgetting, UnknownRun
+from runcast.app.errors import NotFound, Over
+from runcast.app.nodes.handover import RemoteAgent, note_id
+from runcast.app.nodes.mailboxes import at_every_ring
+from runcast.app.nodes.requests import HOUR_MS, stop_elsewhere
+from runcast.broadcast import BroadcastError
+from runcast.slim import Conflict, Note, SlimError, UnknownThread
+
+if TYPE_CHECKING:
+    from runcast.app.host.cast import Cast
+
+REQUESTS, NOTICES = "forget", "forgotten"
+PAUSE = 0.05  # seconds between two attempts while a run of the thread ends
+STUBBORN = 5.0  # seconds that an agent has to end its run, before the run is given up
+LOOK = 5.0  # seconds between two looks without a ring
+Forgot = Literal["forgotten", "forgetting"]
+
+logger = logging.getLogger("runcast.app")
+
+
+class Forgetter:
+    """Forgets threads of one cast; the host's also does what other nodes ask for."""
+
+    def __init__(self, cast: Cast) -> None:
+        self._cast = cast
+        self._active: set[str] = set()  # ids of requests that are carried out here
+        self._seen: dict[str, int] = {}  # by id of a notice, when it was posted
+        self.forgotten = 0
+
+    async def forget(self, thread_id: str) -> Forgot:
+        """Forget a thread, also while a run is active in it; harmless to repeat.
+
+        `forgetting`: the request is durable, and a node finishes it: a run has yet to end, or an agent's worker to clean up.
+        """
+        return await self._carry_out(thread_id, await self._request(thread_id))
+
+    async def _request(self, thread_id: str) -> Note:
+        """The durable request: the agents of the runs are in it, since the log will not know them."""
+        cast, name = self._cast, note_id(REQUESTS, self._cast.tenant, thread_id)
+        body = orjson.dumps({"thread_id": thread_id, "agents": sorted(await self._agents_of(thread_id))})
+        while True:
+            note = await cast.log.notes.leave(name, box=REQUESTS, body=body)
+            earlier = [each for each in await cast.node.notes.read(REQUESTS) if each.id == name]
+            if note is not None or earlier:
+                return note or earlier[0]
+
+    async def _agents_of(self, thread_id: str) -> set[str]:
+        found: set[str | None] = set()
+        for run in await self._cast.log.runs(thread_id):
+            with suppress(UnknownThread):  # its first event is pruned
+                found.add(await self._cast.threads.agent_of(thread_id, run))
+        return {each for each in found if each is not None}
+
+    async def _carry_out(self, thread_id: str, request: Note) -> Forgot:
+        cast, lease = self._cast, self._cast.log.lease_ms / 1_000
+        self._active.add(request.id)
+        try:
+            async with asyncio.timeout(2 * lease + 2 * STUBBORN):
+                self.forgotten += await self._delete(thread_id)
+            await cast.followers.erase(thread_id)
+            await cast.log.notes.leave(
+                note_id(NOTICES, cast.tenant, thread_id),
+                box=NOTICES,
+                body=request.body,
+                lasting_ms=HOUR_MS,
+                replace=True,
+            )
+            asked = await self._ask_frameworks(thread_id, orjson.loads(request.body)["agents"])
+            await cast.log.notes.take(request)
+        except (TimeoutError, BroadcastError) as error:
+            logger.warning("thread %r is forgotten a little later: %r", thread_id, error)
+            return "forgetting"
+        finally:
+            self._active.discard(request.id)
+        return "forgetting" if asked else "forgotten"
+
+    async def _delete(self, thread_id: str) -> bool:
+        """Delete the thread from the log, as soon as no run writes it."""
+        while True:
+            await self._stop_run(thread_id)
+            with suppress(Conflict):
+                return await self._cast.log.archive.forget(thread_id)
+            await asyncio.sleep(PAUSE)
+
+    async def _stop_run(self, thread_id: str) -> None:
+        cast = self._cast
+        run = cast.slots.in_thread(cast.tenant, thread_id)
+        if run is not None:
+            with suppress(UnknownRun):
+                await run.stop(hard=True)
+            await asyncio.wait({asyncio.ensure_future(run.over())}, timeout=STUBBORN)
+            if run.active:
+                await run.abandon()
+        if not cast.slots.is_starting(cast.tenant, thread_id):
+            await cast.log.recovery.abandon(thread_id)
+        for info in (await cast.log.runs(thread_id))[-1:]:
+            if info.status == "in_progress":
+                with suppress(Over, NotFound):
+                    await stop_elsewhere(cast, info.run_id, True, thread_id)
+
+    async def _ask_frameworks(self, thread_id: str, names: list[str]) -> bool:
+        """Delete what the frameworks of agents here keep; whether workers with other agents were asked to."""
+        cast, asked = self._cast, False
+        for name in dict.fromkeys([*cast.agents, *names]):
+            adapter: object = cast.agents.get(name)
+            if isinstance(adapter, Forgetting):
+                await adapter.forget(thread_id)
+            elif adapter is None or isinstance(adapter, RemoteAgent):
+                asked = True
+                note = note_id(f"{REQUESTS} agent", cast.tenant, thread_id, name)
+                await cast.log.notes.leave(
+                    note, box=f"{REQUESTS} {name}", body=thread_id.encode(), replace=True
+                )
+        return asked
+
+    # ----------------------------------------------------- for other nodes
+
+    async def serve(self) -> None:
+        """Do what other nodes ask for, and finish what they could not; ends only by cancellation."""
+        await at_every_ring(self._cast.node.notes, self._boxes, self._look, every=LOOK)
+
+    def _boxes(self) -> list[str]:
+        return [NOTICES, *(f"{REQUESTS} {name}" for name in self._own())]
+
+    def _own(self) -> list[str]:
+        agents = self._cast.agents
+        return [name for name in agents if not isinstance(agents[name], RemoteAgent)]
+
+    async def _look(self) -> None:
+        notes = self._cast.node.notes
+        notices = await notes.read(NOTICES)
+        for note in notices:
+            if self._seen.get(note.id) != note.at:
+                thread_id: str = orjson.loads(note.body)["thread_id"]
+                await self._each(note, self._view(note).followers.erase(thread_id))
+                self._seen[note.id] = note.at
+        self._seen = {note.id: note.at for note in notices if note.id in self._seen}
+        for name in self._own():
+            for note in await notes.read(f"{REQUESTS} {name}"):
+                await self._each(note, self._clean(note, name))
+        now = time.time_ns() // 1_000_000
+        for note in await notes.read(REQUESTS):
+            if note.id not in self._active and note.at <= now - self._cast.log.lease_ms:
+                view = self._view(note)
+                await self._each(note, view.forgetter._carry_out(orjson.loads(note.body)["thread_id"], note))
+
+    def _view(self, note: Note) -> Cast:
+        return self._cast.for_tenant(note.key.tenant)
+
+    async def _clean(self, note: Note, name: str) -> None:
+        adapter: object = self._view(note).agents.get(name)
+        if isinstance(adapter, Forgetting):
+            await adapter.forget(note.body.decode())
+        await self._cast.node.notes.take(note)
+
+    async def _each(self, note: Note, work: Any) -> None:
+        """One failing note does not stop the others; it is tried again."""
+        try:
+            await work
+        except SlimError:
+            raise
+        except Exception:
+            logger.exception("a forgotten thread is cleaned up later, by note %r", note.id)
