@@ -80,8 +80,14 @@ async def forgotten(cast: Cast, thread_id: str = "t1") -> None:
 
 
 def graph_with(saver: Any) -> LangGraphAdapter:
-    builder = StateGraph(MessagesState).add_node("agent", lambda state: {"messages": [AIMessage("Hello!")]})
+    builder: Any = StateGraph(MessagesState)
+    builder.add_node("agent", lambda state: {"messages": [AIMessage("Hello!")]})
     return LangGraphAdapter(builder.add_edge(START, "agent").compile(checkpointer=saver), name="graph")
+
+
+def threads_in(saver: InMemorySaver) -> set[str]:
+    """The threads that have a checkpoint."""
+    return {each.config.get("configurable", {})["thread_id"] for each in saver.list(None)}
 
 
 async def test_nothing_is_left_in_the_store_and_in_the_frameworks_checkpoints(
@@ -252,7 +258,8 @@ async def test_an_adk_session_and_its_artifacts_go_for_every_user(tmp_path: Path
         DatabaseSessionService(f"sqlite+aiosqlite:///{tmp_path}/adk.db"),
         InMemoryArtifactService(),
     )
-    for user in ("ann", lambda input: "ann"):
+    users: list[Any] = ["ann", lambda input: "ann"]
+    for user in users:
         runner = Runner(
             app_name="app", agent=Says(name="says"), session_service=sessions, artifact_service=artifacts
         )
@@ -287,12 +294,12 @@ async def test_a_tenant_forgets_its_own_thread_alone() -> None:
         ours, theirs = host.for_tenant("a"), host.for_tenant("b")
         for view in (ours, theirs):
             await (await view.say("t1", WORD)).result()
-        threads = {each.config["configurable"]["thread_id"] for each in saver.list(None)}
+        threads = threads_in(saver)
         assert len(threads) == 2
         assert await ours.forget("t1") == "forgotten"
         assert await ours.log.thread("t1") is None
         assert await theirs.log.thread("t1") is not None
-        assert len({each.config["configurable"]["thread_id"] for each in saver.list(None)}) == 1
+        assert len(threads_in(saver)) == 1
 
 
 async def test_a_worker_is_killed_and_its_thread_forgotten_all_the_same(url: str) -> None:
@@ -322,7 +329,7 @@ async def test_whatever_await_it_dies_at_another_node_finishes_it(tenant: str) -
             asked = await second.node.notes.read("forget")
             async with asyncio.timeout(PATIENCE):
                 while await second.node.notes.read("forget"):
-                    await second.forgetter._look()
+                    await second.forgetter.look()
                     await asyncio.sleep(0.01)
             if asked or await store.thread(Key(tenant, "t1")) is None:
                 assert await store.thread(Key(tenant, "t1")) is None, nth

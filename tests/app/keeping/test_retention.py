@@ -31,7 +31,6 @@ async def write(url: str, days: float, *threads: str, tenant: str = "") -> None:
         view = cast.for_tenant(tenant)
         for thread in threads:
             await (await view.say(thread, "a word")).result()
-        await cast.log._core.rest()
 
 
 def keep(tenant: str, thread_id: str) -> str | None:

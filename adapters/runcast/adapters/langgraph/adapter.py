@@ -94,10 +94,10 @@ class LangGraphAdapter:
         """Delete the thread's checkpoints, of subgraphs too. A remote graph keeps its own: delete them there."""
         saver = self.saver
         if isinstance(saver, BaseCheckpointSaver):
-            try:
-                await saver.adelete_thread(thread_id)
-            except NotImplementedError:  # a saver of synchronous programs
+            if type(saver).adelete_thread is BaseCheckpointSaver.adelete_thread:  # of synchronous programs
                 await asyncio.to_thread(saver.delete_thread, thread_id)
+            else:
+                await saver.adelete_thread(thread_id)
 
     def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncIterator[Event]:
         """One run; a refused one is RUN_STARTED and RUN_ERROR, and touches nothing."""

@@ -6,7 +6,7 @@ Knows the log and the settings; does not serve.
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, cast
+from typing import Annotated
 
 try:
     import typer
@@ -22,6 +22,8 @@ from runcast.app.host.cast import Cast
 from runcast.app.keeping.ages import age_of
 from runcast.slim import Pruned
 from runcast.slim.archive.pruning import What
+
+KINDS: dict[str, What] = {"raw": "raw", "derived": "derived", "threads": "threads"}
 
 
 @guarded
@@ -77,7 +79,8 @@ def prune(
     Without --older-than and --keep-bytes it deletes nothing: it counts what a host with RUNCAST_KEEP and RUNCAST_KEEP_RAW
     would remove now.
     """
-    if what not in ("raw", "derived", "threads"):
+    kind = KINDS.get(what)
+    if kind is None:
         raise BadRequest("--what is raw, derived or threads")
     planned = older_than is None and keep_bytes is None
     settings = ages(Settings())
@@ -92,7 +95,6 @@ def prune(
                 return await Cast(log, work=False, **settings).retention.plan()
             age = None if older_than is None else age_of(older_than)
             with working("pruning"):
-                kind = cast("What", what)
                 return await log.archive.prune(
                     older_than=age, keep_bytes=keep_bytes, what=kind, dry_run=dry_run
                 )

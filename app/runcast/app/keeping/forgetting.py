@@ -135,7 +135,7 @@ class Forgetter:
 
     async def serve(self) -> None:
         """Do what other nodes ask for, and finish what they could not; ends only by cancellation."""
-        await at_every_ring(self._cast.node.notes, self._boxes, self._look, every=LOOK)
+        await at_every_ring(self._cast.node.notes, self._boxes, self.look, every=LOOK)
 
     def _boxes(self) -> list[str]:
         return [NOTICES, *(f"{REQUESTS} {name}" for name in self._own())]
@@ -144,7 +144,8 @@ class Forgetter:
         agents = self._cast.agents
         return [name for name in agents if not isinstance(agents[name], RemoteAgent)]
 
-    async def _look(self) -> None:
+    async def look(self) -> None:
+        """Read the mailboxes and act on their notes."""
         notes = self._cast.node.notes
         notices = await notes.read(NOTICES)
         for note in notices:
