@@ -238,7 +238,7 @@ class Cast:
         forwarded_props: Mapping[str, Any] | None = None,
     ) -> Run:
         """Start a run with one more message, or several, at the end of a thread or after an earlier run."""
-        adapter = self.agent(agent) if agent is not None else await self._agent_of(thread_id)
+        adapter = self.agent(agent) if agent is not None else await self.launcher.agent_of(thread_id)
         if from_run is not None:
             await self.threads.known(thread_id, from_run)
         new_id = self.options.new_id
@@ -250,7 +250,7 @@ class Cast:
     async def branch(self, thread_id: str, from_run: str, input: RunAgentInput, *, agent: Any = None) -> Run:
         """Start a run after an earlier one, as if nothing had come after that."""
         await self.threads.known(thread_id, from_run)
-        adapter = agent if agent is not None else await self._agent_of(thread_id)
+        adapter = agent if agent is not None else await self.launcher.agent_of(thread_id)
         return await self._continue(adapter, input, "branch", from_run)
 
     async def _continue(
@@ -298,16 +298,6 @@ class Cast:
         Those of all tenants, unless this is a tenant's view. Of several nodes that look at once, one reports each.
         """
         return await recover_runs(self, policy)
-
-    async def _agent_of(self, thread_id: str) -> Adapter:
-        """The agent of the thread's newest run, or the only one there is."""
-        if len(self.agents) == 1:
-            return next(iter(self.agents.values()))
-        runs = await self.log.runs(thread_id)
-        name = await self.threads.agent_of(thread_id, runs[-1]) if runs else None
-        if name is None:
-            raise BadRequest(f"name the agent to run; there are: {', '.join(self.agents) or 'none'}")
-        return self.agent(name)
 
     # --------------------------------------------------------------- reading
 

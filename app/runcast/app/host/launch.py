@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ag_ui.core import Message
 
 from runcast.adapters import Adapter, ResumePoint
-from runcast.app.errors import Busy, Closing, NotFound, Over, Overtaken
+from runcast.app.errors import BadRequest, Busy, Closing, NotFound, Over, Overtaken
 from runcast.app.nodes.handover import RunRequest
 from runcast.app.nodes.requests import is_stop, queue_for_worker
 from runcast.app.runs.resume_entries import check
@@ -89,6 +89,17 @@ class Launcher:
             raise
         cast.followers.follow(run)
         return run
+
+    async def agent_of(self, thread_id: str) -> Adapter:
+        """The agent of the thread's newest run, or the only one there is."""
+        cast = self._cast
+        if len(cast.agents) == 1:
+            return next(iter(cast.agents.values()))
+        runs = await cast.log.runs(thread_id)
+        name = await cast.threads.agent_of(thread_id, runs[-1]) if runs else None
+        if name is None:
+            raise BadRequest(f"name the agent to run; there are: {', '.join(cast.agents) or 'none'}")
+        return cast.agent(name)
 
     async def _plan_under_lease(self, start: Launch) -> RunPlan:
         log, request = self._cast.log, start.request
