@@ -15,7 +15,7 @@ from runcast.app.http.site import Resource, Site, routable
 from tests.app.serving import segments_of, serving
 from tests.house.tree import ROOT
 
-ROW = re.compile(r"^\| `(GET|POST) (/\S*)` \|(.+)\|$", re.MULTILINE)
+ROW = re.compile(r"^\| `(GET|POST|DELETE) (/\S*)` \|(.+)\|$", re.MULTILINE)
 
 
 def test_the_protocol_page_has_every_route_with_its_errors_and_no_other() -> None:

@@ -211,7 +211,7 @@ class Importer:
     async def _take(self, line: bytes, number: int) -> None:
         try:
             head, mark, payload = line.rstrip().partition(MARK)
-            if not mark and RAW in line and not line.startswith(b'{"run":'):
+            if RAW in head and not line.startswith(b'{"run":'):  # its payload may hold a mark
                 self._take_raw(line)
                 return
             fields: Line = orjson.loads(head + b"}" if mark else line)
