@@ -4,7 +4,16 @@ Each framework has a folder (`runcast.adapters.langgraph`, `runcast.adapters.adk
 loads only the one it uses. This package holds what they share, for agents of one's own too.
 """
 
-from runcast.adapters.adapter import Adapter, Drawable, Drawing, DrawnEdge, DrawnNode, Forgetting, ResumePoint, drawing_of
+from runcast.adapters.adapter import (
+    Adapter,
+    Drawable,
+    Drawing,
+    DrawnEdge,
+    DrawnNode,
+    Forgetting,
+    ResumePoint,
+    drawing_of,
+)
 from runcast.adapters.client_schemas import AgentSchemas, Askable, ClientSchema, Described
 from runcast.adapters.errors import (
     AdapterError,

@@ -6,8 +6,8 @@ the active runs. It does not know what the stream's parts mean.
 
 from __future__ import annotations
 
-import logging
 import asyncio
+import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace

@@ -380,5 +380,3 @@ def message_of(given: Any, id: str) -> str | list[Message]:
     if not isinstance(given, str) or not 0 < len(given) <= LONGEST_MESSAGE:
         raise BadRequest(f"message must be 1 to {LONGEST_MESSAGE} characters, or a list of content parts")
     return given
-
-

@@ -18,8 +18,8 @@ from runcast.adapters import (
     AgentSchemas,
     Askable,
     Described,
-    Forgetting,
     Drawing,
+    Forgetting,
     ResumePoint,
     drawing_of,
 )
