@@ -183,8 +183,10 @@ async def agent(it: Broadcaster, thread: Thread, words: int) -> float:
 async def test_case_30_a_target_in_trouble_costs_the_agent_nothing_and_gets_the_end_when_it_is_back(
     kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    async with broadcaster(MemoryPublisher()) as healthy:
-        usual = max([await agent(healthy, Thread(), 300) for _ in range(2)])
+    usual = 0.0
+    for _ in range(2):  # the machine may be busy in one of them
+        async with broadcaster(MemoryPublisher()) as healthy:
+            usual = max(usual, await agent(healthy, Thread(), 300))
     fault = Fault(kind)
     port = free_port()
     with listening(fault) as server:
@@ -193,8 +195,8 @@ async def test_case_30_a_target_in_trouble_costs_the_agent_nothing_and_gets_the_
             f"http://127.0.0.1:{port if kind == 'refused' else there}", "1", "k", "s", timeout=0.3
         )
         async with broadcaster(target, queue=40, config=BroadcastConfig(rollup_ms=0)) as it:
-            took = min([await agent(it, Thread(), 300) for _ in range(2)])  # the machine may be busy in one
-            assert took <= usual * 1.05 + 0.25
+            took = await agent(it, Thread(), 300)
+            assert took <= usual * 1.5 + 0.25  # each of 300 envelopes that waited for it would take 0.3 s
             stats = it.stats()
             assert stats["queued"] <= 40 + 2
             assert stats["merged"] + stats["shed"] > 200
