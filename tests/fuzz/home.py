@@ -13,11 +13,11 @@ from time import monotonic
 from types import FrameType
 from typing import Any
 
+import runcast
 from tests.fuzz.corpora import LONGEST, MOST, Check, Target
-from tests.house.tree import ROOT, ROOTS
 
 Arc = tuple[Any, int, int]  # of one function, from a line to a line
-HOUSES = tuple(str(ROOT / house) for house in ROOTS)
+HOUSES = tuple(runcast.__path__)  # where the code under test was imported from, wherever the tests lie
 
 
 class Mutator:

@@ -86,7 +86,8 @@ def _machine(lines: list[bytes]) -> None:
         frame = _frame(line, "1.2")
         before, user = set(socket.channels), socket.user_id
         actions = socket.feed(frame, at * 0.1)
-        nonsense += sum(isinstance(each, p.Nonsense | p.Limited) for each in actions)
+        struck = p.Nonsense | p.Limited | p.Refused | p.Close  # a failed proof is a strike too
+        nonsense += any(isinstance(each, struck) for each in actions)
         for action in actions:
             _is_right(action, frame, before, user)
         assert len(socket.channels) <= LIMITS.subscriptions
