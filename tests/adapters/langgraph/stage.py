@@ -88,6 +88,7 @@ class Stage:
                 "input": input.model_dump(mode="json", by_alias=True),
                 "known": sorted(given.get("known", ())),
                 "aliases": dict(given.get("aliases") or {}),
+                "held": sorted(given.get("held", ())),
                 "shown": [],
                 "state_keys": sorted(self._shown_keys()),
             }

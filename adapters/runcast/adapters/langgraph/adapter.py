@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Unpack
 
@@ -22,7 +22,7 @@ from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.driving.fault_log import log_failure, log_untranslated
 from runcast.adapters.driving.pump import Pump
 from runcast.adapters.errors import ThreadBusy, UnknownRun
-from runcast.adapters.langgraph.capabilities import capabilities, drawing, schemas
+from runcast.adapters.langgraph.capabilities import capabilities, completed, drawing, schemas
 from runcast.adapters.langgraph.graph_stream import Call, GraphStream
 from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.intake.plan import ALL_ROLES
@@ -31,7 +31,6 @@ from runcast.adapters.langgraph.preparation import Preparation, Prepared
 from runcast.adapters.langgraph.translator import LangGraphTranslator
 from runcast.adapters.run_frame import RunIds
 from runcast.adapters.translator import translate_sync
-from runcast.slim.values.type_guards import as_mapping
 
 logger = logging.getLogger("runcast.adapters.langgraph")
 
@@ -67,7 +66,7 @@ class LangGraphAdapter:
         self.graph = graph
         self._state_keys = _output_keys(graph) if state_keys is None else state_keys
         self._raw = raw
-        self._options = _completed(graph, options or LangGraphOptions())
+        self._options = completed(graph, options or LangGraphOptions())
         self._preparation = Preparation(graph, dict(config or {}), self._options, context, self.schemas)
         self._stream = GraphStream(
             graph, self._options, stores=self._preparation.stores, local=self._preparation.local
@@ -240,24 +239,6 @@ class LangGraphAdapter:
         )
         translator.report_to(log_untranslated)
         return translator
-
-
-def _completed(graph: Any, options: LangGraphOptions) -> LangGraphOptions:
-    """The options, with what a langchain agent's own nodes show: its tools, and middleware that redacts its messages."""
-    nodes: Mapping[str, Any] = getattr(graph, "nodes", None) or {}
-    if "model" not in nodes:
-        return options
-    hooks = [node for name, node in nodes.items() if name.endswith(".after_model")]
-    owners = [
-        getattr(getattr(getattr(hook, "bound", None), "func", None), "__self__", None) for hook in hooks
-    ]
-    redacts = any(getattr(owner, "apply_to_output", False) is True for owner in owners)
-    tools = as_mapping(getattr(getattr(nodes.get("tools"), "bound", None), "tools_by_name", None))
-    return replace(
-        options,
-        hold_text_of=frozenset((*options.hold_text_of, *(("model",) if redacts else ()))),
-        available_tools={**({"model": list(tools)} if tools else {}), **options.available_tools},
-    )
 
 
 def _output_keys(graph: Any) -> Collection[str] | None:

@@ -1,12 +1,15 @@
-"""What a graph can do, in the protocol's words, and the schemas of what it takes and shows.
+"""What a graph can do, in the protocol's words, the schemas of what it takes and shows, and the agents inside it.
 
 Reads a compiled graph's own attributes, and claims nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from types import FunctionType, MethodType
+from typing import Any, Literal, cast
 
 from ag_ui.core import (
     AgentCapabilities,
@@ -25,6 +28,11 @@ from runcast.adapters.adapter import Drawing, DrawnEdge, DrawnNode
 from runcast.adapters.client_schemas import AgentSchemas, ClientSchema, object_schema
 from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.stream.graph_state import HIDDEN, is_shown
+from runcast.slim.values.type_guards import as_mapping
+
+FRAMEWORKS = ("langchain", "langgraph", "deepagents")  # only their objects are looked into
+# where they keep functions and graphs
+HOLDING = ("func", "afunc", "coroutine", "tools_by_name", "steps", "bound")
 
 
 def capabilities(graph: Any, *, name: str, stores: bool, files: Collection[str] = ()) -> AgentCapabilities:
@@ -61,6 +69,72 @@ def drawing(graph: Any) -> Drawing:
 def _description(graph: Any) -> dict[str, Any]:
     text = getattr(graph, "description", None)
     return {"description": text} if isinstance(text, str) and text else {}
+
+
+def completed(graph: Any, options: LangGraphOptions) -> LangGraphOptions:
+    """The options, with what langchain's agents show: the graph's own tools, and middleware that redacts messages."""
+    nodes: Mapping[str, Any] = getattr(graph, "nodes", None) or {}
+    tools = as_mapping(getattr(getattr(nodes.get("tools"), "bound", None), "tools_by_name", None))
+    held = [_model_of(agent) for agent in graphs_in(graph, set()) if _redacts(agent)]
+    return replace(
+        options,
+        hold_text_of=frozenset((*options.hold_text_of, *held)),
+        available_tools={
+            **({"model": list(tools)} if tools and "model" in nodes else {}),
+            **options.available_tools,
+        },
+    )
+
+
+def _model_of(agent: Any) -> str:
+    name = getattr(agent, "name", None)
+    return "model" if name in (None, "", "LangGraph") else f"{name}/model"
+
+
+def _redacts(agent: Any) -> bool:
+    """Whether a langchain agent has middleware that rewrites what its model emits."""
+    hooks = [node for name, node in agent.nodes.items() if name.endswith(".after_model")]
+    functions = [getattr(getattr(hook, "bound", None), "func", None) for hook in hooks]
+    owners = [getattr(function, "__self__", None) for function in functions]
+    return any(getattr(owner, "apply_to_output", False) is True for owner in owners)
+
+
+def graphs_in(value: Any, seen: set[int]) -> Iterator[Any]:
+    """This graph, and those that its nodes and tools run, as far as their functions name them."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if _is_graph(value):
+        yield value
+        inner: list[Any] = [part for node in value.nodes.values() for part in (node.bound, *node.subgraphs)]
+    elif isinstance(value, MethodType):
+        inner = [value.__func__]
+    elif isinstance(value, FunctionType):
+        inner = _named_by(value)
+    elif isinstance(value, Mapping):
+        inner = list(as_mapping(value).values())
+    elif isinstance(value, list | tuple):
+        inner = list(cast("Iterable[Any]", value))
+    elif type(value).__module__.partition(".")[0].startswith(FRAMEWORKS):
+        inner = [getattr(value, name, None) for name in HOLDING]
+    else:
+        return
+    for part in inner:
+        yield from graphs_in(part, seen)
+
+
+def _is_graph(value: Any) -> bool:
+    return hasattr(value, "get_subgraphs") and isinstance(getattr(value, "nodes", None), Mapping)
+
+
+def _named_by(function: FunctionType) -> list[Any]:
+    """What a function closes over, and the graphs among the globals that it names."""
+    found: list[Any] = []
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # not bound yet
+            found.append(cell.cell_contents)
+    named = [function.__globals__.get(name) for name in function.__code__.co_names]
+    return [*found, *(each for each in named if _is_graph(each))]
 
 
 def schemas(graph: Any, *, keys: Collection[str] | None, options: LangGraphOptions) -> AgentSchemas:

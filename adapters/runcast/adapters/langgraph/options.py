@@ -31,8 +31,9 @@ class LangGraphOptions:
     system_messages: bool = False
     """Show system messages that nodes write into the conversation. Off: prompts are not sent to clients."""
     hold_text_of: Collection[str] = frozenset()
-    """Nodes whose messages are rewritten by others (redaction): held until the graph goes on, never streamed raw. The
-    adapter adds the model of an agent with `PIIMiddleware(apply_to_output=True)` itself."""
+    """Nodes whose messages are rewritten by others (redaction): held until the graph goes on, never streamed raw.
+    `agent/node` names that agent's node alone. The adapter adds the models of agents with
+    `PIIMiddleware(apply_to_output=True)` itself, where nodes or tools refer to them."""
     internal_calls: Literal["hidden", "activity"] = "hidden"
     """Model calls that middleware makes for itself (summaries, tool selection): not shown, or an activity each."""
     middleware_steps: bool = False
@@ -87,6 +88,8 @@ class ClientView:
     """Shown messages that are taken back."""
     instead: Sequence[Message] = ()
     """The graph's messages, for those that are shown in part or not at all."""
+    held: Collection[str] = ()
+    """Messages of the graph that are shown when it has rewritten them."""
 
 
 class ClientFields(TypedDict, total=False):
@@ -98,3 +101,4 @@ class ClientFields(TypedDict, total=False):
     shown: Sequence[Message] | None
     gone: Collection[str]
     instead: Sequence[Message]
+    held: Collection[str]

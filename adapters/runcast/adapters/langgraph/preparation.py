@@ -150,7 +150,8 @@ class Preparation:
             echo, shown, resumed = input, list(asked.messages), "snapshot"
         known = known_ids(shown, thread, asked) | {message.id for message in corrections.instead}
         client = ClientFields(
-            known=known - set(corrections.gone),
+            known=known.difference(corrections.gone, corrections.held),
+            held=corrections.held,
             aliases=aliases,
             resumed_from=resumed,
             shown=corrections.shown,

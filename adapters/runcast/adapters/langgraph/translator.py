@@ -91,6 +91,7 @@ class LangGraphTranslator:
             namespaces=self._namespaces,
             take_back=self._take_back,
         )
+        self._output.held.update(self._client.held)
         self._conversations = Conversations(self._emission, self._output, to_messages, self._namespaces)
         self._steps = Steps(
             self._blocks,
@@ -164,7 +165,7 @@ class LangGraphTranslator:
         events = self._take_asides()
         if self._pending:
             return events + self._interrupted()
-        events += self._viewed(self._conversations.release())
+        events += self._viewed(self._conversations.release((), self._scopes))
         events += self._results.commit()
         events += self._steps.decided((), stop_reason="completed")
         events += self._blocks.close_all()
@@ -290,7 +291,7 @@ class LangGraphTranslator:
 
     def _task_started(self, data: Mapping[str, Any], ns: Namespace) -> list[Event]:
         self._namespaces.started(ns, str(data["name"]), str(data["id"]))
-        events = self._conversations.release() if not (ns or is_hook(str(data["name"]))) else []
+        events = [] if is_hook(str(data["name"])) else self._conversations.release(ns, self._scopes)
         events += self._scopes.task_started(data, ns)
         scope = self._scopes.scope(ns)
         self._conversations.begins(ns, data.get("input"))
@@ -306,7 +307,8 @@ class LangGraphTranslator:
         self._pending.raised_in(
             interrupts, call_id=self._scopes.call_of(task_id), owner=self._scopes.scope(ns).owner
         )
-        events = self._output.task_over(task_id, whole=whole)
+        events = self._conversations.release_inside(task_id, self._scopes) if whole else []
+        events += self._output.task_over(task_id, whole=whole)
         events += self._scopes.task_over(task_id, error=error_of(error), interrupts=interrupts)
         self._conversations.task_over(task_id)
         if whole:

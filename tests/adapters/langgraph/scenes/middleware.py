@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from langchain.agents.middleware import (
     AgentMiddleware,
+    HumanInTheLoopMiddleware,
     LLMToolSelectorMiddleware,
     ModelCallLimitMiddleware,
     ModelFallbackMiddleware,
@@ -13,13 +14,18 @@ from langchain.agents.middleware import (
     PIIMiddleware,
     SummarizationMiddleware,
     TodoListMiddleware,
+    ToolCallLimitMiddleware,
 )
 from langchain.agents.middleware.types import AgentState, OmitFromOutput, PrivateStateAttr
 from langchain_core.messages import AIMessageChunk
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 
 from runcast.adapters.langgraph import LangGraphOptions
 from tests.adapters.langgraph.fakes import FakeModel, StreamingModel, calls, piece, say
 from tests.adapters.langgraph.scenes.book import add, agent, echo, scene
+from tests.adapters.langgraph.scenes.interrupts import waiting
 from tests.adapters.langgraph.stage import Stage
 
 ADDING = calls(piece("add", '{"a":1,"b":2}', "c1"))
@@ -177,6 +183,90 @@ async def redacted_whole(stage: Stage) -> None:
     stage.play(agent(say("write to a@b.com"), streams=False, middleware=[pii]))
     events = await stage.send("hi")
     assert "@" not in str([event.model_dump() for event in events])
+    await stage.holds()
+
+
+MAILING = calls(piece("add", '{"a":1,"b":2}', "c1"), content="mail x@y.com")
+
+
+def redacting(*more: AgentMiddleware[Any, Any, Any]) -> Any:
+    return [PIIMiddleware("email", apply_to_output=True), *more]
+
+
+def without_addresses(stage: Stage) -> None:
+    assert "@" not in str([event.model_dump() for run in stage.runs for event in run])
+
+
+@scene("68_a_question_before_the_redaction")
+async def question_first(stage: Stage) -> None:
+    """Hooks behind the model run from the last to the first: the question comes while the state holds the address."""
+    for answer in ({"type": "approve"}, {"type": "reject", "message": "no"}):
+        approval = HumanInTheLoopMiddleware(interrupt_on={"add": True})
+        stage.thread += answer["type"]
+        stage.view = {"messages": [], "state": {}}
+        graph = agent([MAILING], say("do", "ne"), tools=[add], middleware=redacting(approval))
+        stage.play(graph)
+        await stage.send("hi")
+        [question] = waiting(stage)
+        await stage.answer((question.id, {"decisions": [answer]}))
+        without_addresses(stage)
+        await stage.holds()
+
+
+@scene("68_a_question_let_go_before_the_redaction")
+async def question_let_go(stage: Stage) -> None:
+    """What was never redacted is never shown, though the state keeps it."""
+    approval = HumanInTheLoopMiddleware(interrupt_on={"add": True})
+    stage.play(agent([MAILING], say("do", "ne"), tools=[add], middleware=redacting(approval)))
+    await stage.send("hi")
+    await stage.send("never mind")
+    without_addresses(stage)
+    if stage.oracle:
+        assert texts(stage) == ["done"]
+
+
+@scene("68_a_refused_call_waits_with_its_message")
+async def limited_call(stage: Stage) -> None:
+    limit = ToolCallLimitMiddleware(run_limit=1, exit_behavior="continue")
+    two = calls(piece("add", "{}", "c2", 0), piece("add", '{"a":1,"b":2}', "c3", 1), content="and x@y.com")
+    stage.play(agent([MAILING], [two], say("done"), tools=[add], middleware=redacting(limit)))
+    await stage.send("hi")
+    without_addresses(stage)
+    await stage.holds()
+
+
+@scene("68_an_agent_inside_redacts")
+async def inner_redaction(stage: Stage) -> None:
+    inner = agent(
+        [MAILING],
+        say("write to a@b.com"),
+        name="inner",
+        tools=[add],
+        middleware=redacting(),
+        checkpointer=None,
+    )
+    builder = StateGraph(MessagesState).add_node("inner", inner).add_edge(START, "inner")
+    stage.play(builder.compile(checkpointer=InMemorySaver()))
+    await stage.send("hi")
+    without_addresses(stage)
+    await stage.holds()
+
+
+@scene("68_an_agent_in_a_tool_redacts")
+async def tool_redaction(stage: Stage) -> None:
+    """And the agent around it streams on."""
+    inner = agent(say("write to a@b.com"), name="inner", middleware=redacting(), checkpointer=None)
+
+    @tool
+    async def ask() -> str:
+        """Ask another."""
+        return str((await inner.ainvoke({"messages": [("user", "hi")]}))["messages"][-1].text)
+
+    stage.play(agent([calls(piece("ask", "{}", "c1"))], say("do", "ne"), tools=[ask]))
+    events = await stage.send("hi")
+    without_addresses(stage)
+    deltas = [event.delta for event in events if event.type == "TEXT_MESSAGE_CONTENT"]
+    assert deltas == ["write to [REDACTED_EMAIL]", "do", "ne"]
     await stage.holds()
 
 

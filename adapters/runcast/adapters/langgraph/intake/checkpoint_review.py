@@ -18,6 +18,7 @@ from runcast.adapters.langgraph.intake.corrections import (
     corrections,
     doubtful,
     replayed_corrections,
+    withheld,
 )
 from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.intake.plan import Ask
@@ -41,6 +42,7 @@ class Review:
         self._shown = list(input.messages if history is None else history)
         self._replayed = replayed if history is not None else None
         self._input = input
+        self._withholds = bool(options.hold_text_of)
         key = options.messages_key
         held = None if state is None else messages_of(state.values, key)
         self._whole = held is not None and bool(getattr(state, "metadata", None)) and self._is_whole(held)
@@ -99,9 +101,10 @@ class Review:
             self._levels[""].done.clear()
         last = max((at for at, each in enumerate(stored) if each.type == "human"), default=0)
         held = self._ids().union(message.id for message in given)
-        return corrections(
+        found = corrections(
             self._shown, held, self._public(stored[last:]), self._public(returned), self._levels
         )
+        return withheld(found, later=ask != "start") if self._withholds else found
 
     def _ids(self) -> set[str]:
         return {self._name(message.id) for message in self._held}

@@ -25,6 +25,7 @@ class Corrections:
     shown: Sequence[Message] | None = None  # None: unknown
     gone: Sequence[str] = ()
     instead: Sequence[Message] = field(default_factory=list[Message])
+    held: Sequence[str] = ()  # ids of the graph's messages that are shown when it has rewritten them
 
 
 def place_of(message: Message) -> str | None:
@@ -68,6 +69,14 @@ def corrections(
     truth = {**given, **turn}
     halves = [truth[each.id] for each in shown if each.id in truth and is_partial(each, truth[each.id])]
     return Corrections(shown, gone, [*halves, *_unseen(shown, list(turn.values()), known)])
+
+
+def withheld(found: Corrections, *, later: bool) -> Corrections:
+    """Without messages that the client has never seen: the graph has not rewritten them yet. Perhaps shown `later`."""
+    known = {message.id for message in found.shown or ()}
+    unseen = [message.id for message in found.instead if message.id not in known]
+    seen = [message for message in found.instead if message.id in known]
+    return Corrections(found.shown, found.gone, seen, unseen if later else ())
 
 
 def _unseen(shown: Sequence[Message], turn: Sequence[Message], known: set[str]) -> list[Message]:

@@ -18,7 +18,7 @@ from runcast.adapters.langgraph.stream.graph_state import as_state
 from runcast.adapters.langgraph.stream.model_output import ModelOutput, same_answer
 from runcast.adapters.langgraph.stream.open_message import Emission
 from runcast.adapters.langgraph.stream.parts import SEPARATOR, Namespace, Namespaces, messages_of, named_in
-from runcast.adapters.langgraph.stream.subagents import Scope
+from runcast.adapters.langgraph.stream.subagents import Scope, Scopes
 
 ToMessages = Callable[[Sequence[Any]], list[Message]]
 
@@ -28,6 +28,7 @@ class GraphMessages:
 
     def __init__(self) -> None:
         self.messages: list[Any] | None = None  # None until the graph shows one
+        self.latest: list[Any] = []  # those that are held included
         self.news: list[Any] = []  # what the latest values hold and the ones before did not
         self._base: list[Any] | None = None  # what was there before any values
         self._streamed: dict[str, Any] = {}  # id -> a model's final message, until the state holds it
@@ -82,7 +83,6 @@ class Conversations:
         self._output = output
         self._to_messages = to_messages
         self._key = emission.options.messages_key
-        self._latest: list[Any] = []  # the root's messages, those that are held included
         self.appended: list[str] = []  # public ids of several messages that the last root step appended
         self._inner: dict[Namespace, GraphMessages] = {}
         self._named: set[str] = (
@@ -116,11 +116,8 @@ class Conversations:
         """The root state after a step. If it is `waiting` for answers, the step is shown again when it goes on."""
         messages = messages_of(data, self._key)
         if messages is not None:
-            self._latest = messages
-            held = self._output.held
-            events = self._stepped(
-                [each for each in messages if each.id not in held] if held else messages, waiting
-            )
+            self.root.latest = messages
+            events = self._stepped(self._ready(messages), waiting)
         else:
             self.root.begins([] if (as_state(data) or {}).get(self._key) is None else None)
             events = [] if waiting else self._emission.results.commit()
@@ -128,12 +125,27 @@ class Conversations:
             self._named.clear()
         return events
 
-    def release(self) -> list[Event]:
+    def _ready(self, messages: list[Any]) -> list[Any]:
+        """Without what is held, and what follows it."""
+        held = self._output.held
+        at = next((at for at, each in enumerate(messages) if each.id in held), None) if held else None
+        return messages if at is None else messages[:at]
+
+    def release(self, ns: Namespace, scopes: Scopes) -> list[Event]:
         """The graph has rewritten what it rewrites: messages that were held are emitted as the state has them."""
-        if not self._output.held:
+        graph = self._inner.get(ns) if ns else self.root
+        waiting = self._output.held.intersection(each.id for each in graph.latest) if graph else ()
+        if graph is None or not waiting:
             return []
-        self._output.held.clear()
-        return self._stepped(self._latest, waiting=False)
+        self._output.held -= waiting
+        if not ns:
+            return self._stepped(graph.latest, waiting=False)
+        return self._inner_step(graph, ns, scopes.scope(ns))
+
+    def release_inside(self, task_id: str, scopes: Scopes) -> list[Event]:
+        """The same for the graphs that this task ran, which are over."""
+        inside = [ns for ns in self._inner if task_id in self._namespaces.tasks(ns)]
+        return [event for ns in inside for event in self.release(ns, scopes)]
 
     def inner_values(self, data: Any, ns: Namespace, scope: Scope) -> list[Event]:
         """A graph inside the root made a step."""
@@ -141,7 +153,11 @@ class Conversations:
         if messages is None:
             return []
         graph = self._inner.setdefault(ns, GraphMessages())
-        graph.values(messages)
+        graph.latest = messages
+        return self._inner_step(graph, ns, scope)
+
+    def _inner_step(self, graph: GraphMessages, ns: Namespace, scope: Scope) -> list[Event]:
+        graph.values(self._ready(graph.latest))
         if scope.hidden:
             for message in graph.news:
                 self._output.hide(message.id)

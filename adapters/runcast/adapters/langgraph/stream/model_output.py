@@ -101,12 +101,17 @@ class ModelOutput:
         if source_of(meta) is not None:
             self.hide(message.id)
             return []
-        if meta.get("langgraph_node") in self._emission.options.hold_text_of:
+        if self._waits(meta):
             self.held.update((message.id, RUN_PREFIX + str(meta.get(RUN_MARK))))
             return []
         events = self._superseded(self._task(meta))
         self._message_of(message.id, message, meta, owner)
         return events + self.chunk(message, meta, owner)
+
+    def _waits(self, meta: Mapping[str, Any]) -> bool:
+        """Whether this node's messages are held until the graph has rewritten them."""
+        node, held = meta.get("langgraph_node"), self._emission.options.hold_text_of
+        return bool(held) and (node in held or f"{meta.get('lc_agent_name')}/{node}" in held)
 
     def _message_of(self, raw: str, message: Any, meta: Mapping[str, Any], owner: str | None) -> OpenMessage:
         """The message of a chunk whose id is new, or a new one."""
@@ -226,6 +231,8 @@ class ModelOutput:
         """A message in one piece: of a model that does not stream, of a node itself, or a tool's result."""
         kind = message.type
         if kind in ("tool", "function"):
+            if self.held and not self._emission.results.knows(str(message.tool_call_id)):
+                return []  # of a call that waits with its message: the state's values bring both
             return self._emission.results.add(message, owner, self._note_place(message.id, meta))
         if kind == "ai":
             return self._answer(message, meta, owner)
@@ -245,7 +252,7 @@ class ModelOutput:
         if source_of(meta) is not None:
             self.hide(message.id)
             return []
-        if meta.get("langgraph_node") in self._emission.options.hold_text_of:
+        if self._waits(meta):
             self.held.add(message.id)
             return []
         task = self._task(meta)
