@@ -1,11 +1,12 @@
 """The stage and the harness of every adapter's tests: runs before the official client, and runs that break at every event.
 
-A framework's own stage inherits `AdapterStage` and brings three things: how it sets its agent up, what its framework
-holds after a run (`holds`), and how a scene is played on it (`turn`).
+A framework's own stage inherits `AdapterStage` and brings two things: how it sets its agent up (`open`), and how one turn
+of a scene is played on it (`turn`).
 """
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
@@ -42,17 +43,13 @@ class AdapterStage(ABC):
     async def turn(self, words: str) -> list[Event]:
         """One run: answers what the run before left open, or else sends these words."""
 
-    @abstractmethod
-    async def holds(self, oracle: Oracle) -> dict[str, Any]:
-        """Fail unless the client shows what the framework holds; the client's view."""
-
     # --------------------------------------------------------------- playing
 
     def next_run(self) -> str:
         """The id of the next run."""
         return f"r{len(self.runs) + 1}"
 
-    async def play(self, input: RunAgentInput, *, point: Any = None) -> list[Event]:
+    async def perform(self, input: RunAgentInput, *, point: Any = None) -> list[Event]:
         """One run, to its end or to the death of its process: then its log calls it truncated."""
         until, self.until = self.until, None
         events: list[Event] = []
@@ -63,9 +60,13 @@ class AdapterStage(ABC):
                 await stream.aclose()
                 events.append(RunErrorEvent(message="the run was cut short", code="truncated"))
                 break
+        self.took(input, events)
+        return events
+
+    def took(self, input: RunAgentInput, events: list[Event]) -> None:
+        """A run was played from `input`."""
         self.inputs.append(input)
         self.runs.append(events)
-        return events
 
     async def go_on(self) -> list[Event]:
         """Resume the broken run from its log, as a host does after a crash: in another process, without new words."""
@@ -73,7 +74,7 @@ class AdapterStage(ABC):
         state = AgentState.from_events(event for run in self.runs for event in run)
         messages = state.to_messages(half_said=True)
         input = RunAgentInput(thread_id=self.thread, run_id=self.next_run(), messages=messages)
-        events = await self.play(input, point=to_finish(state))
+        events = await self.perform(input, point=to_finish(state))
         self.inputs[-1] = input.model_copy(
             update={"resume": self.inputs[-2].resume}
         )  # a client repeats its answers
@@ -85,7 +86,7 @@ class AdapterStage(ABC):
         """Fail unless every run is valid: by the protocol's text, and for both of its clients."""
         strict([event for run in self.runs for event in run])
         asked = [{"op": "pipeline", "events": run} for run in self.runs]
-        asked += [{"op": "earlier", "events": known_before_1_0(run)} for run in self.runs]
+        asked += [{"op": "earlier", "events": before_1_0(run)} for run in self.runs]
         for answer in oracle.batch(asked):
             assert answer["ok"], answer["error"]
 
@@ -143,10 +144,14 @@ def asked(run: Sequence[Event]) -> list[Any]:
     return outcome.interrupts if outcome is not None and outcome.type == "interrupt" else []
 
 
-def known_before_1_0(events: Sequence[Event]) -> list[Event]:
-    """A stream without what the client before 1.0 has no form for: the outcome `cancelled`."""
-    cancelled = getattr(getattr(events[-1], "outcome", None), "type", None) == "cancelled"
-    return list(events[:-1] if cancelled else events)
+def before_1_0(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Events for the client before 1.0, which has no form for results of several parts, nor for the outcome `cancelled`."""
+    shown = [wire(event) for event in events]
+    for event in shown:
+        if isinstance(event.get("content"), list):
+            event["content"] = json.dumps(event["content"])
+    cancelled = (shown[-1].get("outcome") or {}).get("type") == "cancelled"
+    return shown[:-1] if cancelled else shown
 
 
 def strict(events: Sequence[Event]) -> None:

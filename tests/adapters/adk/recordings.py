@@ -16,13 +16,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ag_ui.core import Event as AgEvent
 from google.adk.events.event import Event
 from google.adk.platform.time import set_time_provider
 from google.adk.platform.uuid import set_id_provider
 
 from runcast.adapters.adk import AdkOptions, AdkTranslator
 from runcast.adapters.run_frame import RunIds
+from tests.adapters.recording_contract import Recording
 
 HERE = Path(__file__).parent / "recordings"
 LARGEST = 100_000
@@ -36,7 +36,7 @@ def count_ids_and_times() -> None:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Recorded(Recording):
     """One case: the agent's root, the options that differ, and the events of each run."""
 
     name: str
@@ -51,20 +51,8 @@ class Recorded:
             RunIds("t1", f"r{run + 1}"), root=self.root, options=options, clock=lambda: next(clock)
         )
 
-    def events(self, run: int) -> list[AgEvent]:
-        translator = self.translator(run)
-        events = translator.start()
-        for part in self.runs[run]:
-            events += translator.feed(part)
-        return events + translator.finish()
-
-    def golden(self) -> str:
-        events = [event for run in range(len(self.runs)) for event in self.events(run)]
-        return "".join(f"{json.dumps(it.model_dump(mode='json', by_alias=True))}\n" for it in events)
-
-
-def recordings() -> list[Path]:
-    return sorted(HERE.glob("*.jsonl"))
+    def parts(self, run: int) -> Sequence[Event]:
+        return self.runs[run]
 
 
 def load(path: Path) -> Recorded:
@@ -94,7 +82,7 @@ def record(root: str, options: AdkOptions, runs: Sequence[Sequence[Event]]) -> N
     if len(text) <= LARGEST:
         path = HERE / f"{name}.jsonl"
         path.write_text(text, "utf-8")
-        path.with_suffix(".events").write_text(load(path).golden(), "utf-8")
+        load(path).keep(path)
 
 
 def _case() -> str | None:

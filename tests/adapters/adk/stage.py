@@ -97,7 +97,7 @@ class Stage(AdapterStage):
         """A run with these messages, and what else its input has."""
         point = given.pop("point", None)
         it = RunAgentInput(thread_id=self.thread, run_id=self.next_run(), messages=list(messages), **given)
-        return await self.play(it, point=point)
+        return await self.perform(it, point=point)
 
     async def session(self) -> Session | None:
         return await self.service.get_session(**WHERE)  # type: ignore[arg-type]
@@ -107,10 +107,6 @@ class Stage(AdapterStage):
         session = await self.session()
         events = [] if session is None else session.events
         return messages_from_events(events, root=self.root.name, options=self.options)
-
-    async def holds(self, oracle: Oracle) -> dict[str, Any]:
-        """The client shows the session."""
-        return await self.check(oracle)
 
     async def check(
         self, oracle: Oracle, *, ordered: bool = True, state: Any = None, stored: bool = True

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import langchain_core.messages as langchain_messages
-from ag_ui.core import Event, RunAgentInput
+from ag_ui.core import RunAgentInput
 from langchain_core.messages import BaseMessage
 from langgraph.types import Interrupt
 
@@ -24,6 +24,7 @@ from runcast.adapters.langgraph.plain_values import plain
 from runcast.adapters.langgraph.stream.graph_state import as_state
 from runcast.adapters.langgraph.stream.parts import Aside
 from runcast.adapters.run_frame import RunIds
+from tests.adapters.recording_contract import Recording
 
 HERE = Path(__file__).parent / "recordings"
 OPTIONS: Mapping[str, LangGraphOptions] = {
@@ -91,7 +92,7 @@ def trimmed(part: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**part, "data": {key: data[key] for key in ("config", "metadata", "next")}}
 
 
-class Recording:
+class Recorded(Recording):
     """A scene's runs: for each the input echo, what the translator was told, the parts, and the events."""
 
     def __init__(self, name: str, runs: Sequence[dict[str, Any]]) -> None:
@@ -122,34 +123,13 @@ class Recording:
         held = self.runs[run]["error"]
         return None if held is None else thaw(held)  # type: ignore[no-any-return]  # an exception
 
-    def events(self, run: int) -> list[Event]:
-        """The whole run, translated."""
-        translator = self.translator(run)
-        events = translator.start()
-        for part in self.parts(run):
-            events += translator.feed(part)
-        error = self.error(run)
-        return events + (translator.finish() if error is None else translator.fail(error))
 
-
-def load(path: Path) -> Recording:
-    return Recording(path.stem, [json.loads(line) for line in path.read_text().splitlines()])
+def load(path: Path) -> Recorded:
+    return Recorded(path.stem, [json.loads(line) for line in path.read_text().splitlines()])
 
 
 def recordings() -> list[Path]:
     return sorted(HERE.glob("*.jsonl"))
-
-
-def golden(path: Path) -> Path:
-    return path.with_suffix(".events")
-
-
-def written(events: Sequence[Event]) -> str:
-    """Events as lines to compare."""
-    return "".join(
-        json.dumps(event.model_dump(mode="json", by_alias=True), ensure_ascii=False) + "\n"
-        for event in events
-    )
 
 
 async def record(name: str, oracle: Any) -> None:
@@ -162,8 +142,7 @@ async def record(name: str, oracle: Any) -> None:
     lines = [json.dumps(run) for run in stage.tape() if run["parts"] or run["error"]]
     path = HERE / f"{name}.jsonl"
     path.write_text("".join(line + "\n" for line in lines))
-    played = load(path)
-    golden(path).write_text("".join(written(played.events(run)) for run in range(len(played.runs))))
+    load(path).keep(path)
 
 
 async def main(names: Sequence[str]) -> None:

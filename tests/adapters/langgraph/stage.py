@@ -23,6 +23,7 @@ from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.options import Stream
 from runcast.adapters.langgraph.plain_values import plain
 from runcast.slim.protocol.verifier import verify
+from tests.adapters.harness import AdapterStage
 from tests.adapters.langgraph.recordings import freeze, trimmed
 
 STREAMS: tuple[Stream, ...] = ("v2", "v3")
@@ -32,19 +33,20 @@ over_both_streams = pytest.mark.parametrize("stream", STREAMS)
 MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 
 
-class Stage:
+class Stage(AdapterStage):
     """One thread of one graph, played run by run."""
 
+    adapter: LangGraphAdapter
+    thread = "t"
+
     def __init__(self, oracle: Any = None, *, stream: Stream = "auto") -> None:
+        super().__init__()
         self.oracle = oracle
         self.stream: Stream = stream
-        self.adapter: LangGraphAdapter | None = None
         self.graph: Any = None
-        self.runs: list[list[Event]] = []
+        self.settings: dict[str, Any] = {}
         self.tapes: list[dict[str, Any]] = []  # native parts of each run that came to the graph, as they came
-        self.sent: list[RunAgentInput] = []
         self.view: dict[str, Any] = {"messages": [], "state": {}}  # what the client holds
-        self.thread = "t"
         self.checks = True
         self.in_order = True  # parallel branches: the state orders by task, the client by who spoke first
 
@@ -53,7 +55,7 @@ class Stage:
 
     def play(self, graph: Any, *, options: LangGraphOptions | None = None, **settings: Any) -> Stage:
         """Set the graph up."""
-        self.graph = graph
+        self.graph, self.settings = graph, {"options": options, **settings}
         options = replace(options or LangGraphOptions(), stream=self.stream)
         self.adapter = LangGraphAdapter(graph, options=options, **settings)
         prepared, original = self.adapter._prepare, graph.astream
@@ -100,22 +102,24 @@ class Stage:
         self.adapter._translator = telling  # type: ignore[method-assign]  # likewise
         return self
 
+    def open(self) -> None:
+        self.play(self.graph, **self.settings)
+
+    async def turn(self, words: str) -> list[Event]:
+        waiting = [(each.id, True) for each in self.interrupts]
+        return await (self.answer(*waiting) if waiting else self.send(words))
+
     def input(self, text: str | None = None, **fields: Any) -> RunAgentInput:
         """What the client sends now: all it holds, and the new message."""
         held = MESSAGES.validate_python(self.view["messages"])
-        number = len(self.runs) + 1
         if text is not None:
-            held.append(UserMessage(id=f"u{number}", content=text))
+            held.append(UserMessage(id=f"u{len(self.runs) + 1}", content=text))
         fields = {"messages": held, "state": self.view["state"], **fields}
-        return RunAgentInput(thread_id=self.thread, run_id=f"r{number}", **fields)
+        return RunAgentInput(thread_id=self.thread, run_id=self.next_run(), **fields)
 
     async def send(self, text: str | None = None, **fields: Any) -> list[Event]:
         """One run, to its end."""
-        input = self.input(text, **fields)
-        self.sent.append(input)
-        events = [event async for event in self.adapter.run(input)]
-        self.took(input, events)
-        return events
+        return await self.perform(self.input(text, **fields))
 
     async def answer(self, *answers: tuple[str, Any], **fields: Any) -> list[Event]:
         """A run that answers interrupts: (id, payload)."""
@@ -124,7 +128,7 @@ class Stage:
 
     def took(self, input: RunAgentInput, events: list[Event]) -> None:
         """The client applies a run that was made from `input`."""
-        self.runs.append(events)
+        super().took(input, events)
         assert not verify(events), verify(events)
         if self.oracle is None:
             return
@@ -211,15 +215,6 @@ def alike(runs: Sequence[Sequence[Event]]) -> list[str]:
         line = TIMES.sub("", json.dumps(shown))
         lines.append(MADE_UP.sub(lambda found: ids.setdefault(found.group(), f"#{len(ids)}"), line))
     return lines
-
-
-def before_1_0(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """Events for the client before 1.0, which has no form for results of several parts."""
-    shown = [event.model_dump(mode="json", by_alias=True) for event in events]
-    for event in shown:
-        if isinstance(event.get("content"), list):
-            event["content"] = json.dumps(event["content"])
-    return shown
 
 
 def types(events: Sequence[Event], *, steps: bool = False) -> list[str]:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.adapters.harness import before_1_0
 from tests.adapters.langgraph.scenes import SCENES
-from tests.adapters.langgraph.stage import Stage, alike, before_1_0
+from tests.adapters.langgraph.stage import Stage, alike
 
 # What a scene claims does not hold over v3, though the client shows what the graph holds.
 LOST = {
