@@ -78,7 +78,8 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
-            raise
+            reason = (error.strerror or str(error)).partition(" (")[0]
+            raise OSError(f"cannot listen at {host}: {reason}; take an address of this machine") from error
         raise OSError(
             f"port {port} is in use: stop the other program, or take any free one with port 0"
         ) from error

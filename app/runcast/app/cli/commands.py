@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from importlib import metadata
+from importlib.util import find_spec
 from typing import Annotated
 
 try:
@@ -50,6 +51,21 @@ def options(
     """Casts agent runs to the people who watch them."""
 
 
+NEEDED = {"langgraph": ("langchain", "langgraph.checkpoint.sqlite"), "adk": ("google.adk",)}
+
+
+def check_demo(kind: str) -> None:
+    """Raise when what the demo's worker imports is not there: its traceback would say less."""
+    for module in NEEDED[kind]:
+        try:
+            found = find_spec(module)
+        except ModuleNotFoundError:  # the package above it
+            found = None
+        if found is None:
+            extra = "adk" if kind == "adk" else "demo"
+            raise ImportError(f'this demo needs an extra: pip install "runcast[{extra}]"')
+
+
 MARKS = {"ok": "[green]ok[/green]  ", "note": "[yellow]note[/yellow]", "bad": "[red]bad[/red] "}
 
 
@@ -71,6 +87,7 @@ def demo(
     except ImportError as error:
         raise ImportError("for the demo, install runcast[demo]") from error
     kind = "adk" if adk else "langgraph"
+    check_demo(kind)
     if headless or not sys.stdin.isatty():
         terminal.by_itself(kind, seed=seed, pace=pace or 0.01, as_json=json)
     else:

@@ -157,10 +157,19 @@ def _guarded(what: str, call: Callable[[], Any]) -> Any:
         kind, text = type(error).__name__, str(error).partition("\n")[0]
         hint = ""
         if isinstance(error, ModuleNotFoundError):
-            hint = "; install it in this environment, or start where it can be imported"
+            hint = f"; {_remedy(error.name or '')}"
         elif "api_key" in text.lower() or "api key" in text.lower():
             hint = "; set the key in the environment, or give --env-file .env"
         raise BadRequest(f"{what} cannot be imported: {kind}: {text}{hint}") from error
+
+
+def _remedy(missing: str) -> str:
+    """What to do about a module that is not there: a framework's extra, where it is one."""
+    for framework in frameworks():
+        module = framework.distributions[0].replace("-", ".")
+        if f"{module}.".startswith(f"{missing}."):
+            return f'pip install "runcast[{framework.extra}]"'
+    return "install it in this environment, or start where it can be imported"
 
 
 def _module(name: str) -> ModuleType:

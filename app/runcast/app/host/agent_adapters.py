@@ -86,7 +86,10 @@ def cautions(adapter: Adapter) -> list[str]:
         ]
     found: list[str] = []
     if type(adapter.saver).__name__ in ("InMemorySaver", "MemorySaver"):
-        found.append("the checkpointer is lost with its process: use the SQLite or PostgreSQL saver")
+        found.append(
+            "the checkpointer is lost with its process: use the SQLite or PostgreSQL saver; `runcast attach` uses the one of "
+            "langgraph-checkpoint-sqlite or langgraph-checkpoint-postgres by itself once it is installed"
+        )
     if adapter.durability == "exit":
         found.append(
             'durability="exit" writes only at the end: a run that is cut short starts over; use "sync" or "async"'
