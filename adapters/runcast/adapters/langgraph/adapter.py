@@ -225,6 +225,7 @@ class LangGraphAdapter:
         return translator
 
     def _translator(self, input: RunAgentInput, **client: Unpack[ClientFields]) -> LangGraphTranslator:
+        client["answerable"] = self._preparation.stores
         translator = LangGraphTranslator(
             RunIds(input.thread_id, input.run_id, input.parent_run_id),
             agent=self.name,
@@ -234,7 +235,6 @@ class LangGraphAdapter:
             raw=self._raw,
             to_messages=to_agui,
             clock=_milliseconds,
-            answerable=self._preparation.stores,
             **client,
         )
         translator.report_to(log_untranslated)

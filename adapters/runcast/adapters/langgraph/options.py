@@ -90,6 +90,8 @@ class ClientView:
     """The graph's messages, for those that are shown in part or not at all."""
     held: Collection[str] = ()
     """Messages of the graph that are shown when it has rewritten them."""
+    answerable: bool = True
+    """Whether an answer can reach the graph; without a checkpointer none can."""
 
 
 class ClientFields(TypedDict, total=False):
@@ -102,3 +104,4 @@ class ClientFields(TypedDict, total=False):
     gone: Collection[str]
     instead: Sequence[Message]
     held: Collection[str]
+    answerable: bool

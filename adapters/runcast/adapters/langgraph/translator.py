@@ -64,14 +64,12 @@ class LangGraphTranslator:
         raw: bool = False,
         to_messages: ToMessages | None = None,
         clock: Clock | None = None,
-        answerable: bool = True,
         **client: Unpack[ClientFields],
     ) -> None:
         options = options or LangGraphOptions()
         self.asides: list[Aside] = []  # reported outside the stream; translated before the next part
         self._agent = agent
         self._client = ClientView(**client)
-        self._answerable = answerable
         self._view = None if self._client.shown is None else Conversation(self._client.shown)
         self._raw = Encoder(max_nodes=options.max_raw_nodes) if raw else None
         self._frame = RunFrame(ids, input=input, clock=clock)
@@ -246,7 +244,7 @@ class LangGraphTranslator:
     # -------------------------------------------------------------------- end
 
     def _interrupted(self) -> list[Event]:
-        if not self._answerable:
+        if not self._client.answerable:
             return self.fail(Unanswerable())
         interrupts = self._pending.interrupts(self._checkpoint, self._conversations.root.open_calls())
         asked = [each.reason for each in interrupts]
