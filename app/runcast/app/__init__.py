@@ -25,9 +25,12 @@ from runcast.app.runs.handle import RunHandle, RunResult
 from runcast.app.runs.run import Cadence, Run
 from runcast.app.tenants.access_policy import AccessPolicy
 from runcast.app.tenants.tokens import watch_token
+from runcast.app.webhooks.answer_links import AnswerLinks
+from runcast.app.webhooks.webhook import Webhook
 
 __all__ = [
     "AccessPolicy",
+    "AnswerLinks",
     "App",
     "AppError",
     "BadRequest",
@@ -48,6 +51,7 @@ __all__ = [
     "RunResult",
     "TooLarge",
     "TooSlow",
+    "Webhook",
     "WrongMedia",
     "WrongMethod",
     "as_adapter",

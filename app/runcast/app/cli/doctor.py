@@ -23,11 +23,13 @@ from runcast.adapters.frameworks import frameworks
 from runcast.app.cli.targets import Target, resolved
 from runcast.app.host.agent_adapters import as_adapter, cautions
 from runcast.app.nodes.node import AGENTS
+from runcast.app.webhooks.outbox import DEAD, DUE
 from runcast.broadcast import BroadcastError, open_publisher
 from runcast.broadcast.publishers.base import Probed
 from runcast.slim import RunLog, SlimError, open_store
 
 Mark = Literal["ok", "note", "bad"]
+LINE = b"\n"
 LATER_THAN = 1_790_000_000  # seconds since the Unix epoch: a clock before this is wrong
 
 
@@ -49,7 +51,14 @@ async def examine(
     role: str = "both",
 ) -> list[Finding]:
     """Check everything that is named."""
-    found = [_python(), *_versions(), await _store(url), *await _nodes(url, role), _clock()]
+    found = [
+        _python(),
+        *_versions(),
+        await _store(url),
+        *await _nodes(url, role),
+        *await _letters(url),
+        _clock(),
+    ]
     if redis is not None:
         found += await _target(redis, "redis", "nodes follow the log without it")
     if broadcast is not None:
@@ -126,6 +135,21 @@ async def _nodes(url: str, role: str) -> list[Finding]:
     if unclean:
         text += f"; {len(unclean)} forgotten threads wait for a worker with their agent to clean up"
     return [Finding("workers", mark, text)]
+
+
+async def _letters(url: str) -> list[Finding]:
+    """Webhooks that wait, and dead letters; nothing where there are none."""
+    try:
+        async with RunLog(open_store(url), derive="manual") as log:
+            waiting, dead = len(await log.notes.read(DUE)), await log.notes.read(DEAD)
+    except (SlimError, ImportError, OSError):
+        return []  # the finding about the store names it
+    if not waiting and not dead:
+        return []
+    text = f"{waiting} wait, {len(dead)} were given up"
+    if dead:
+        text += f", the last one: {orjson.loads(dead[-1].body.partition(LINE)[0])['why']}; check its receiver"
+    return [Finding("webhooks", "bad" if dead else "ok", text)]
 
 
 async def _target(url: str, what: str = "broadcast", without: str = "runs go on without it") -> list[Finding]:

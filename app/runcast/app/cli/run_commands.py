@@ -32,6 +32,7 @@ from runcast.app.errors import BadRequest
 from runcast.app.host.cast import Cast
 from runcast.app.http.page import PageOptions
 from runcast.app.telemetry import RunIds
+from runcast.app.webhooks.answer_links import AnswerLinks
 from runcast.broadcast import BroadcastConfig
 
 TARGET = (
@@ -239,8 +240,18 @@ def build(settings: Settings, agents: list[Adapter]) -> Cast:
         lease_ms=round(settings.lease * 1_000),
         recover=settings.recover,
         recover_every=settings.recover_every,
+        webhooks=() if settings.webhooks is None else load(settings.webhooks),
+        answer_links=_links(settings),
         **ages(settings),
     )
+
+
+def _links(settings: Settings) -> AnswerLinks | None:
+    if settings.public_url is None:
+        return None
+    if settings.secret is None:
+        raise BadRequest("links that answer are signed: set RUNCAST_SECRET, the same on all nodes")
+    return AnswerLinks(settings.public_url, settings.secret)
 
 
 def ages(settings: Settings) -> dict[str, Any]:

@@ -39,6 +39,10 @@ class Settings(BaseSettings):
     max_runs: int = Field(default=100, ge=1)
     max_body: int = Field(default=8_388_608, ge=1)
     keepalive: float = Field(default=15.0, gt=0)
+    webhooks: str | None = None  # module:name of a list of webhooks, or of a function(tenant, thread id)
+    public_url: str | None = (
+        None  # of this host as its users reach it: webhooks get links that answer, with `secret`
+    )
     keep: str | None = None  # how long threads are kept, as 90d; or module:function(tenant, thread id)
     keep_raw: str | None = None  # how long ended runs keep every event, in the same form
     grace: float = Field(default=10.0, ge=0)  # seconds that active runs get at shutdown

@@ -36,6 +36,7 @@ from runcast.app.runs.run import LocalRun, Run
 from runcast.app.runs.run_slots import RunSlots
 from runcast.app.tenants.tenant_views import Views
 from runcast.app.tenants.tokens import secret_of
+from runcast.app.webhooks.outbox import Outbox
 from runcast.broadcast import Broadcaster, Hub, LogHistory
 from runcast.slim import (
     AgentState,
@@ -92,6 +93,7 @@ class Cast:
         self.node: Node = Node(self) if host is None else host.node
         self.forgetter = Forgetter(self)
         self.retention = Retention(self)
+        self.outbox = Outbox(self)
         self.forget = self.forgetter.forget  # a thread and all that is kept of it, on every node
         self.remote_runs: WeakSet[RemoteRun] = WeakSet()
         self.closing: bool = False if host is None else host.closing  # takes no more runs
@@ -173,7 +175,7 @@ class Cast:
         await self.node.join()
         if not self.closing:
             self._begin()
-            self.node.begin(self.forgetter.serve, self.retention.serve)
+            self.node.begin(self.forgetter.serve, self.retention.serve, self.outbox.serve)
 
     def _begin(self) -> None:
         self.followers.begin()

@@ -15,6 +15,8 @@ from runcast.app.keeping.ages import Keep
 from runcast.app.nodes.orphans import Recovery
 from runcast.app.runs.run import Cadence
 from runcast.app.tenants.access_policy import AccessPolicy
+from runcast.app.webhooks.answer_links import AnswerLinks
+from runcast.app.webhooks.webhook import Webhooks
 from runcast.broadcast import BroadcastConfig, Hub
 from runcast.slim import Redactor, SlimConfig
 
@@ -23,6 +25,7 @@ class CommonSettings(TypedDict, total=False):
     """Keyword arguments of both `Cast` and `Cast.open`; `CastOptions` has their meaning."""
 
     access: AccessPolicy | None
+    answer_links: AnswerLinks | None
     cadence: Cadence | None
     config: BroadcastConfig | None
     door: AccessPolicy | None  # the former name of `access`
@@ -34,6 +37,7 @@ class CommonSettings(TypedDict, total=False):
     max_tenants: int
     new_id: Callable[[], str]
     recover_every: float
+    webhooks: Webhooks
 
 
 class CastSettings(CommonSettings, total=False):
@@ -66,6 +70,7 @@ class CastOptions:
     """What a cast was made with; shared by the views of its tenants."""
 
     access: AccessPolicy = field(default_factory=AccessPolicy)  # who may ask for what, over HTTP and sockets
+    answer_links: AnswerLinks | None = None  # in webhooks: links that answer a question
     cadence: Cadence = field(default_factory=Cadence)  # of snapshots during a run
     config: BroadcastConfig | None = None  # of envelopes
     keep: Keep | None = None  # how long a thread is kept after its last write, as "90d"; then it is forgotten
@@ -81,6 +86,7 @@ class CastOptions:
     recover_every: float = 5.0  # seconds
     redactor: Redactor | None = None
     redis: str | None = None  # carries envelopes between the hubs of several nodes
+    webhooks: Webhooks = ()  # addresses that hear of runs
     work: bool = True  # run agents here; otherwise runs are left to a node that does
 
 

@@ -21,5 +21,7 @@ def numbers_of(cast: Cast) -> dict[str, Any]:
     log = cast.log.stats()
     numbers["log"] = {name: getattr(log, name) for name in type(log).__slots__}
     numbers["retention"] = cast.retention.stats()
+    if cast.options.webhooks:
+        numbers["webhooks"] = cast.outbox.stats()
     numbers["forgotten"] = cast.forgetter.forgotten
     return numbers

@@ -71,6 +71,7 @@ class Launcher:
         cast.slots.reserve(cast.tenant, start.thread_id, start.run_id)
         begun: list[LocalRun] = []
         try:
+            await cast.outbox.arm(start.thread_id, start.run_id)
             plan = await self._plan_under_lease(start)
             run = self._run(start.adapter, plan)
             begun.append(run)
@@ -176,6 +177,7 @@ class Launcher:
 
     def _over(self, run: LocalRun) -> None:
         self._cast.slots.free(self._cast.tenant, run.thread_id, run.run_id)
+        self._cast.outbox.over(run.thread_id, run.run_id)
         self._cast.node.wake()  # there is room for another run
 
 

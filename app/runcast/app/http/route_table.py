@@ -12,6 +12,7 @@ from typing import Any
 from ag_ui.core import AgentCapabilities
 
 from runcast.app.http import routes as r
+from runcast.app.http.answer_page import answer, ask
 from runcast.app.http.http_messages import Answer, ApiRequest
 from runcast.app.http.json_shapes import (
     AgentList,
@@ -45,9 +46,11 @@ from runcast.app.http.openapi import JSON, STREAM, ApiRoute, describe
 
 FORM = "application/x-www-form-urlencoded"
 TEXT = "text/plain"
+HTML = "text/html"
 PLACE = ("after", "epoch")
 ANYTHING = dict[str, Any]
 IDLE = "No message is being written."
+LINKED = (404, 410)  # errors of a link that answers
 STARTS = (404, 409, 429)  # errors of starting a run
 
 
@@ -74,6 +77,8 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("branch", "POST", "/threads/{thread_id}/branch", "thread", r.branch, {JSON: Started}, 202, {JSON: Branch}, errors=STARTS),
     ApiRoute("rename", "POST", "/threads/{thread_id}/title", "thread", r.rename, {JSON: Titled}, 200, {JSON: Rename}, errors=(404,)),
     ApiRoute("forget", "DELETE", "/threads/{thread_id}", "thread", r.forget, {JSON: Forgot}),
+    ApiRoute("ask", "GET", "/answers/{link}", "anybody", ask, {HTML: str}, errors=LINKED),
+    ApiRoute("answer", "POST", "/answers/{link}", "anybody", answer, {HTML: str}, accepts={FORM: ANYTHING}, errors=(*LINKED, 409, 429)),
     ApiRoute("begin", "POST", "/runs", "thread", r.say, {JSON: Started}, 202, {JSON: Say}, errors=STARTS),
     ApiRoute("stop", "POST", "/runs/{run_id}/stop", "thread", r.stop, {JSON: Stopped}, 202, {JSON: Stop}, True, errors=(404, 409)),
     ApiRoute("chat", "POST", "/chat", "thread", r.chat, {STREAM: str}, accepts={JSON: ChatPost}, errors=STARTS),

@@ -16,6 +16,7 @@ from ag_ui.core import RunAgentInput
 from runcast.adapters import drawing_of
 from runcast.app.errors import BadRequest, Closing, Gone, NotFound, TooLarge
 from runcast.app.host.cast import Cast
+from runcast.app.host.prometheus import numbers
 from runcast.app.http.body_budget import MOST_MESSAGES, MOST_VALUES, over_budget
 from runcast.app.http.http_messages import Answer, ApiRequest, EventStream, identifier
 from runcast.app.http.json_shapes import (
@@ -43,7 +44,6 @@ from runcast.app.http.json_shapes import (
     thread_row,
 )
 from runcast.app.http.page import PageOptions
-from runcast.app.http.prometheus import numbers
 from runcast.app.http.sse import live, of_run, position
 from runcast.app.nodes.agent_descriptions import asked, described
 from runcast.app.nodes.requests import threads_of

@@ -7,7 +7,9 @@ from typing import Any
 
 from runcast.broadcast.hub.skins.metrics import exposition
 
-_NOW = frozenset({"runs", "followers", "queued", "channels", "unflushed", "writers", "readers", "holds"})
+_NOW = frozenset(
+    {"runs", "followers", "queued", "channels", "unflushed", "writers", "readers", "holds", "waiting", "dead"}
+)
 
 
 def numbers(stats: Mapping[str, Any]) -> str:

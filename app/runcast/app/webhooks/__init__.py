@@ -1,0 +1,1 @@
+"""News of runs for programs elsewhere: webhooks, and links that answer a question."""

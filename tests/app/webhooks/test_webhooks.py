@@ -1,0 +1,340 @@
+"""Webhooks arrive at least once under one id, signed so that the standard's own package verifies them, from one node."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+import time
+from base64 import b64encode
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from ipaddress import ip_address
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+import standardwebhooks
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runcast.app import AnswerLinks, Cast, Gone, NotAllowed, Webhook
+from runcast.app.cli.doctor import examine
+from runcast.app.host.prometheus import numbers
+from runcast.app.webhooks import outbox
+from runcast.app.webhooks.posting import NotSent, is_public, post
+from runcast.app.webhooks.webhook import GAPS, signed
+from runcast.slim import RunLog
+from tests.app.agents import Gated, asker, parrot
+from tests.app.delays import Yielding
+from tests.app.nodes.conftest import postgres_server, url
+from tests.app.nodes.stage import ask
+from tests.app.serving import serving
+from tests.app.test_telemetry import broken
+
+__all__ = ["postgres_server", "url"]
+
+PATIENCE = 60.0
+OLD, NEW = (f"whsec_{b64encode(bytes([n]) * 32).decode()}" for n in (1, 2))
+
+
+@dataclass
+class Receiver:
+    """A server that keeps what it receives, and answers with a status of one's choice."""
+
+    port: int = 0
+    answers: list[str] = field(default_factory=list)  # status and headers of the next answers; then 204
+    got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hook?x=1"
+
+    def hook(self, *events: Any, **more: Any) -> Webhook:
+        given: dict[str, Any] = {"events": events} if events else {}
+        return Webhook(self.url, (NEW, OLD), private=True, **given, **more)
+
+    async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            headers = dict(re.findall(r"^([\w-]+): (.*)\r$", head, re.MULTILINE))
+            body = await reader.readexactly(int(headers["content-length"]))
+            self.got.append((headers, body))
+            status = self.answers.pop(0) if self.answers else "204 No Content"
+            writer.write(f"HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n".encode())
+            await writer.drain()
+        writer.close()
+
+    async def count(self, number: int) -> list[dict[str, Any]]:
+        """Wait for so many, and read them as a receiver does."""
+        async with asyncio.timeout(PATIENCE):
+            while len(self.got) < number:  # noqa: ASYNC110  another process may send it
+                await asyncio.sleep(0.01)
+        for headers, body in self.got:
+            for secret in (NEW, OLD):
+                standardwebhooks.Webhook(secret).verify(body.decode(), headers)
+        return [orjson.loads(body) for _, body in self.got]
+
+
+@asynccontextmanager
+async def receiving() -> AsyncIterator[Receiver]:
+    it = Receiver()
+    server = await asyncio.start_server(it.take, "127.0.0.1", 0)
+    it.port = server.sockets[0].getsockname()[1]
+    try:
+        yield it
+    finally:
+        server.close()
+
+
+async def empty(cast: Cast) -> None:
+    """Wait until no letter waits."""
+    async with asyncio.timeout(PATIENCE):
+        while await cast.log.notes.read(outbox.ARMED, outbox.OVER, outbox.DUE):  # noqa: ASYNC110  any node does it
+            await asyncio.sleep(0.01)
+
+
+async def test_every_end_of_a_run_is_told_and_verified_by_the_standards_package(url: str) -> None:
+    async with receiving() as there:
+        links = AnswerLinks("https://host/base/", "s" * 32)
+        async with Cast.open(
+            url, agents=[parrot, asker, broken], webhooks=[there.hook()], answer_links=links
+        ) as cast:
+            for n, name in enumerate(("parrot", "asker", "broken")):
+                await (await cast.say(f"t{n}", "a word", agent=name)).result()
+            told = {each["data"]["thread_id"]: each for each in await there.count(3)}
+            await cast.outbox.queued("t9", "r9", {"agent": "parrot"})
+            queued = (await there.count(4))[-1]
+            await empty(cast)
+            assert cast.stats()["webhooks"]["delivered"] == 4
+    assert [told[f"t{n}"]["type"] for n in range(3)] == ["run.completed", "run.interrupted", "run.failed"]
+    assert (queued["type"], queued["data"]["run_id"]) == ("run.queued", "r9")
+    assert told["t0"]["data"]["agent"] == "parrot"
+    assert told["t1"]["data"]["interrupts"][0] == {"id": "q1", "reason": "confirm", "message": "go on?"}
+    assert told["t1"]["data"]["answer_url"].startswith("https://host/base/answers/")
+    assert "no more" in told["t2"]["data"]["error"]["message"]
+    ids = [headers["webhook-id"] for headers, _ in there.got]
+    assert len(set(ids)) == 4
+
+
+async def test_by_thread_tenant_and_kind(url: str) -> None:
+    async with receiving() as there:
+
+        def hooks(tenant: str, thread_id: str) -> list[Webhook]:
+            one = there.hook("completed", tenant="acme", thread_id="t1")
+            return [one, there.hook("interrupted")]
+
+        async with Cast.open(url, agents=[parrot, asker], webhooks=hooks) as cast:
+            acme = cast.for_tenant("acme")
+            await (await cast.say("t1", "a", agent="parrot")).result()
+            await (await acme.say("t2", "b", agent="parrot")).result()
+            await (await acme.say("t1", "c", agent="parrot")).result()
+            await (await cast.say("t3", "d", agent="asker")).result()
+            await there.count(2)
+            await empty(cast)
+    told = sorted(
+        (each["data"].get("tenant", ""), each["data"]["thread_id"]) for each in await there.count(2)
+    )
+    assert told == [("", "t3"), ("acme", "t1")]
+
+
+async def test_an_attempt_that_fails_is_repeated_under_its_id_and_no_redirect_is_followed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outbox, "GAPS", (0,) * 4)
+    async with receiving() as there, receiving() as elsewhere:
+        there.answers += ["500 No", f"307 There\r\nlocation: {elsewhere.url}", "garbage"]
+        async with Cast.open("memory://", agents=[parrot], webhooks=[there.hook()]) as cast:
+            await (await cast.say("t1", "a")).result()
+            await there.count(4)
+            await empty(cast)
+            counts = cast.stats()["webhooks"]
+            assert (counts["delivered"], counts["failures"], counts["given_up"]) == (1, 3, 0)
+        assert len({headers["webhook-id"] for headers, _ in there.got}) == 1
+        assert len({body for _, body in there.got}) == 1
+        assert elsewhere.got == []
+
+
+async def test_what_never_arrives_is_a_dead_letter_that_doctor_and_metrics_show(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "GAPS", (0, 0))
+    async with receiving() as there:
+        there.answers += ["500 No"] * 3 + ["410 Gone"]
+        async with Cast.open(url, agents=[parrot], webhooks=[there.hook()]) as cast:
+            for n in range(2):
+                await (await cast.say(f"t{n}", "a")).result()
+                await there.count(3 + n)
+                await empty(cast)
+            async with asyncio.timeout(PATIENCE):
+                while cast.stats()["webhooks"]["dead"] < 2:  # noqa: ASYNC110  as the node looks
+                    await asyncio.sleep(0.01)
+            assert "runcast_webhooks_dead 2" in numbers(cast.stats())
+            (found,) = [each for each in await examine(url) if each.what == "webhooks"]
+            assert (found.mark, "2 were given up" in found.text) == ("bad", True)
+            await cast.forget("t0")
+            assert len(await cast.log.notes.read(outbox.DEAD)) == 1
+
+
+async def test_several_nodes_send_each_once(url: str) -> None:
+    async with receiving() as there:
+        hooks = [there.hook()]
+        async with (
+            Cast.open(url, agents=[parrot], webhooks=hooks) as one,
+            Cast.open(url, agents=[parrot], webhooks=hooks) as other,
+        ):
+            for n in range(10):
+                await (await (one if n % 2 else other).say(f"t{n}", "a")).result()
+            await there.count(10)
+            await empty(one)
+        assert Counter(headers["webhook-id"] for headers, _ in there.got).most_common(1)[0][1] == 1
+        assert len(there.got) == 10
+
+
+async def test_a_run_whose_process_dies_is_told_by_another_node(url: str) -> None:
+    gated = Gated()
+    async with receiving() as there:
+        hooks = [there.hook()]
+        async with Cast.open(url, agents=[gated], webhooks=hooks, lease_ms=500) as one:
+            run = await one.start(gated, ask())
+            await run.abandon()  # as a crash would
+        async with Cast.open(url, webhooks=hooks, recover="report", recover_every=0.2, lease_ms=500):
+            (told,) = await there.count(1)
+    assert (told["type"], told["data"]["status"]) == ("run.failed", "truncated")
+
+
+async def test_whichever_await_the_sender_dies_at_the_letter_arrives_under_one_id() -> None:
+    deaths = 0
+    for nth in range(1, 1_000):
+        async with receiving() as there:
+            store, hooks = Yielding(), [there.hook("completed")]
+            writer = Cast(RunLog(store), agents=[parrot], webhooks=hooks)
+            async with RunLog(store):
+                await writer.log.__aenter__()
+                await (await writer.say("t1", "a")).result()
+                looking = asyncio.create_task(writer.outbox.look())
+                for _ in range(nth):
+                    await asyncio.sleep(0)
+                alive = not looking.done()
+                looking.cancel()
+                for task in list(writer.outbox._sending.values()):
+                    task.cancel()
+                await asyncio.gather(looking, return_exceptions=True)
+                for note in await store.notes("lease webhooks"):
+                    await store.unpost(note)  # it expires with its node
+                other = Cast(RunLog(store), agents=[parrot], webhooks=hooks)
+                async with other:
+                    await there.count(1)
+                    await empty(other)
+                await writer.aclose()
+            assert len({headers["webhook-id"] for headers, _ in there.got}) == 1, nth
+            assert len(there.got) <= 2, nth
+        if not alive:
+            break
+        deaths += 1
+    assert deaths >= 20
+
+
+def test_gaps_grow_and_last_a_day() -> None:
+    assert list(GAPS) == sorted(GAPS)
+    assert 80_000 < sum(GAPS) < 90_000
+
+
+@given(st.binary(max_size=200), st.integers(0, 2**33))
+def test_any_body_is_signed_as_the_package_signs_it(body: bytes, at: int) -> None:
+    ours = signed([NEW], "msg_1", at, body)["webhook-signature"].removeprefix("v1,")
+    text = b"msg_1.%d." % at + body
+    assert ours == b64encode(hmac.new(bytes([2]) * 32, text, sha256).digest()).decode()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1",
+     "::1", "::", "fe80::1%eth0", "fc00::1", "ff02::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::",
+     "255.255.255.255"],
+)  # fmt: skip
+def test_no_address_inside_is_public(address: str) -> None:
+    assert not is_public(address)
+
+
+@given(st.ip_addresses())
+def test_what_is_public_is_global_whatever_wraps_it(address: Any) -> None:
+    if is_public(str(address)):
+        assert address.is_global
+    if address.version == 4:
+        assert is_public(f"::ffff:{address}") <= address.is_global
+        assert is_public(str(ip_address(int(ip_address("64:ff9b::")) + int(address)))) <= address.is_global
+
+
+async def test_a_private_address_is_refused_unless_it_is_allowed() -> None:
+    async with receiving() as there:
+        for host in ("127.0.0.1", "localhost"):
+            with pytest.raises(NotSent, match="not public"):
+                await post(f"http://{host}:{there.port}/", b"{}", {}, private=False)
+        assert there.got == []
+        assert await post(there.url, b"{}", {}, private=True) == 204
+    with pytest.raises(NotSent, match="no answer"):
+        await post(there.url, b"{}", {}, private=True)
+
+
+@pytest.mark.parametrize(
+    ("url", "secrets"),
+    [("http://host/", (NEW,)), ("https:///x", (NEW,)), ("ftp://host", (NEW,)), ("https://a:b@host", (NEW,)),
+     ("https://host", ()), ("https://host", ("short",)), ("https://host", ("whsec_!",))],
+)  # fmt: skip
+def test_a_webhook_that_cannot_be_right_is_refused(url: str, secrets: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=r"webhook"):
+        Webhook(url, secrets)
+    assert NEW not in repr(Webhook("https://host", (NEW,)))
+
+
+async def test_a_link_shows_the_question_and_answers_it_once() -> None:
+    links = AnswerLinks("https://host", "s" * 32)
+    async with serving(
+        Cast.open("memory://", agents=[asker], answer_links=links), authorize=lambda *_: False
+    ) as host:
+        first = await (await host.cast.say("t1", "go")).result()
+        assert first.status == "interrupted"
+
+        def path(run_id: str, ago: int = 0) -> str:
+            return links.link("", "t1", run_id, now=int(time.time()) - ago).removeprefix("https://host")
+
+        link = path(first.run_id)
+        for _ in range(2):  # a mail scanner opens it too
+            page = await host.http.get(link)
+            assert (page.status_code, "go on?" in page.text) == (200, True)
+        assert (await host.http.post(link, data={})).status_code == 400
+        evil = {"origin": "https://evil.example"}
+        assert (await host.http.post(link, data={"a0": "x"}, headers=evil)).status_code == 403
+        posts = await asyncio.gather(*(host.http.post(link, data={"a0": "yes, please"}) for _ in range(3)))
+        assert sorted(each.status_code for each in posts)[0] == 200
+        assert sum(each.status_code == 200 for each in posts) == 1
+        async with asyncio.timeout(PATIENCE):
+            while (await host.cast.log.runs("t1"))[-1].status != "completed":  # noqa: ASYNC110  the run ends by itself
+                await asyncio.sleep(0.01)
+        assert len(await host.cast.log.runs("t1")) == 2
+        assert (await host.http.get(link)).status_code == 410
+        assert (await host.http.get(path(first.run_id, 10**6))).status_code == 410
+        assert (await host.http.get(link[:-2] + "AA")).status_code == 403
+        assert (await host.http.get("/threads/t1/runs")).status_code == 403  # the link opens nothing else
+
+
+def test_only_our_links_are_read_and_only_in_their_time() -> None:
+    links, other = AnswerLinks("https://host", "s" * 32), AnswerLinks("https://host", "t" * 32)
+    token = links.link("acme", "t 1", "r1", now=1_000).rpartition("/")[2]
+    assert links.read(token, now=2_000)[:3] == ("acme", "t 1", "r1")
+    for bad in ("", "x", token[:-1], "A" + token[1:], token + "A"):
+        with pytest.raises(NotAllowed):
+            links.read(bad, now=2_000)
+    with pytest.raises(NotAllowed):
+        other.read(token, now=2_000)
+    with pytest.raises(Gone):
+        links.read(token, now=1_000 + links.lasting)
+    with pytest.raises(ValueError, match="at least 32"):
+        AnswerLinks("https://host", "short")
+    assert "s" * 32 not in repr(links)
+    assert httpx.URL(links.link("", "t", "r", now=1)).path.startswith("/answers/")
