@@ -193,7 +193,8 @@ class Outbox:
     async def _again(self, note: Note, head: dict[str, Any], why: str, *, last: bool) -> None:
         """Try later, or give up: then it is a dead letter."""
         self._counts["failures"] += 1
-        attempt, log = head["attempt"], self._cast.for_tenant(note.key.tenant).log
+        attempt: int = head["attempt"]
+        log = self._cast.for_tenant(note.key.tenant).log
         dead = last or attempt >= len(GAPS)
         gap = 0 if dead else round(GAPS[attempt] * 1_000 * random.uniform(0.9, 1.1))
         text = note.body.partition(b"\n")[2]
