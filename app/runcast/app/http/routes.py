@@ -224,7 +224,7 @@ async def stop(request: ApiRequest, run_id: str) -> Answer:
     hard = _only(await request.json(), Stop).get("hard", False)
     if not isinstance(hard, bool):
         raise BadRequest("hard must be true or false")
-    for thread_id in await threads_of(request.cast, run_id):
+    for thread_id in await threads_of(request.cast, identifier("a run id", run_id)):
         if await request.cast.access.allows(request.user, thread_id):
             status = await request.cast.stop(run_id, hard, thread_id=thread_id)
             content = Stopped(thread_id=thread_id, run_id=run_id, status=status)
