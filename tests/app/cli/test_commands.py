@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from runcast.app import Cast
 from runcast.app.cli.commands import app
-from tests.app.agents import asker, parrot, tooled
+from tests.app.agents import Gated, asker, parrot, tooled
 from tests.app.serving import over, run_input
 from tests.house.tree import ROOT
 
@@ -263,3 +263,26 @@ def test_python_m_is_the_same_command() -> None:
         [sys.executable, "-m", "runcast.app", "--help"], cwd=ROOT, capture_output=True, check=True, text=True
     )
     assert "doctor" in said.stdout
+
+
+def test_a_message_is_left_for_those_who_serve_the_log(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/runs.db"
+
+    async def meets(gated: Gated) -> list[str]:
+        async with Cast.open(url, agents=[gated], watch=False) as cast:
+            run = await cast.say("t1", "one")
+            name = next(iter(cast.agents))
+            out = [
+                await asyncio.to_thread(
+                    runner.invoke, app, ["say", "t1", text, "--url", url, "--agent", name, *how]
+                )
+                for text, how in (("two", []), ("three", ["--queue"]), ("four", ["--queue", "--steer"]))
+            ]
+            assert [each.exit_code for each in out] == [1, 0, 2], [each.output for each in out]
+            assert out[1].output.startswith("queued: run ")
+            assert [each.text for each in await cast.queue.waiting("t1")] == ["three"]
+            gated.open()
+            await run.result()
+            return []
+
+    asyncio.run(meets(Gated(1)))

@@ -168,9 +168,18 @@ class Pushy(MemoryStore):
 class Rash(MemoryStore):
     """Takes off whatever has the name."""
 
-    async def unpost(self, note: Note) -> bool:
+    async def unpost(self, note: Note, *, instead: Note | None = None) -> bool:
         kept = self._notes.get(note.id)
-        return await super().unpost(kept or note)
+        return await super().unpost(kept or note, instead=instead)
+
+
+class Swapping(MemoryStore):
+    """Replaces whatever has the name, or nothing."""
+
+    async def unpost(self, note: Note, *, instead: Note | None = None) -> bool:
+        if instead is None:
+            return await super().unpost(note)
+        return await self.post(instead, replace=True)
 
 
 class Absent(MemoryStore):
@@ -209,6 +218,7 @@ class Inventive(MemoryStore):
         (Inventive, "an_orphaned_run_is_truncated"),
         (Pushy, "the_id_of_a_note_is_unique"),
         (Rash, "the_id_of_a_note_is_unique"),
+        (Swapping, "of_many_callers_one_replaces_a_note"),
         (Absent, "a_listener_wakes_at_every_post"),
     ],
 )

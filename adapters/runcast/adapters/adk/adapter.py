@@ -186,6 +186,7 @@ class AdkAdapter:
             frontend=[tool.name for tool in run.input.tools or []],
             remembered=() if point is None else point.interrupts,
             continues=run.resume is not None,
+            anew=run.anew,
         )
         invocation = self._interrupted(run, planned, session)
         if not planned.turns and invocation is None and (session is None or not session.events):

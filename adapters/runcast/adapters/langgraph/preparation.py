@@ -24,6 +24,7 @@ from runcast.adapters.langgraph.intake.messages import to_langchain
 from runcast.adapters.langgraph.intake.plan import (
     Plan,
     Thread,
+    from_beginning,
     known_ids,
     of_client,
     of_graph,
@@ -109,6 +110,8 @@ class Preparation:
     def steps(self, input: RunAgentInput, resume: ResumePoint | None) -> Generator[Read, Any, Prepared]:
         """Read what the run needs to know, then decide. Raises `InvalidInput` for what makes no sense."""
         graph, where = self._graph, self._where(input)
+        anew = resume is not None and resume.framework.get("anew") is True
+        resume = None if anew else resume
         thread, state = self._snapshot(resume), None
         if self.stores and (thread is None or (thread.unfinished and self.local)):
             state = yield Read(graph, "get_state", where)
@@ -119,6 +122,8 @@ class Preparation:
             thread = None  # pruned, or the checkpointer is new: the bare tuple costs less than a state
         replayed = resume if thread is None else None
         asked = plan(recalled(input, replayed), thread, self._options, now=datetime.now(UTC))
+        if anew and thread is not None:
+            asked = from_beginning(input, thread)
         fork = None
         if asked.before is not None:
             turn = {"source": "input", TURN: asked.before}

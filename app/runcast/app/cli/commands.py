@@ -18,7 +18,7 @@ try:
 except ImportError as error:
     raise ImportError("for the command line, install runcast[cli]") from error
 
-from runcast.app.cli import keeping_commands, run_commands, thread_commands
+from runcast.app.cli import keeping_commands, run_commands, say_command, thread_commands
 from runcast.app.cli.common import finish, guarded
 from runcast.app.cli.doctor import examine
 from runcast.app.cli.settings import Settings
@@ -96,6 +96,7 @@ def demo(
 
 app.command(rich_help_panel=RUNS)(run_commands.attach)
 app.command(rich_help_panel=RUNS)(run_commands.serve)
+app.command(rich_help_panel=RUNS)(say_command.say)
 for command in (thread_commands.ls, thread_commands.show, thread_commands.replay, thread_commands.tail):
     app.command(rich_help_panel=THREADS)(command)
 app.command(rich_help_panel=CARE)(thread_commands.export)

@@ -13,7 +13,7 @@ from typing import Any
 from runcast.adapters import Adapter
 from runcast.app.errors import BadRequest, NotFound
 from runcast.app.host.agent_adapters import as_adapter, cautions
-from runcast.app.nodes.handover import RemoteAgent
+from runcast.app.nodes.handover import OnBusy, RemoteAgent
 from runcast.app.tenants.tenant_adapter import ForTenant
 
 logger = logging.getLogger("runcast.app")
@@ -28,6 +28,7 @@ class Agents(Mapping[str, Adapter]):
         self._own: dict[str, Adapter] = {}
         self._remote: dict[str, Adapter] = {}
         self._made: list[Any] = []  # of URLs: their connections are this host's to close
+        self._on_busy: dict[str, OnBusy] = {}
 
     def __getitem__(self, name: str) -> Adapter:
         found = self._own.get(name)
@@ -47,7 +48,12 @@ class Agents(Mapping[str, Adapter]):
             raise NotFound(f"no agent is called {name!r}; there are: {', '.join(self) or 'none'}")
         return self[name]
 
-    def register(self, agent: Any, name: str | None = None) -> Adapter:
+    def on_busy(self, name: str) -> OnBusy | None:
+        """What a message for this agent does while a run is active, where that was set."""
+        found = self._on_busy.get(name)
+        return self._host.on_busy(name) if found is None and self._host is not None else found
+
+    def register(self, agent: Any, name: str | None = None, on_busy: OnBusy | None = None) -> Adapter:
         """Add an agent, wrapped by the adapter it needs."""
         bare = as_adapter(agent, name=name)
         adapter = self.bound(bare)
@@ -60,6 +66,8 @@ class Agents(Mapping[str, Adapter]):
         self._own[adapter.name] = adapter
         if bare is not agent and hasattr(bare, "aclose"):
             self._made.append(bare)
+        if on_busy is not None:
+            self._on_busy[adapter.name] = on_busy
         return adapter
 
     async def aclose(self) -> None:

@@ -27,9 +27,10 @@ from runcast.app.host.outlets import elsewhere, outlets, own_hub
 from runcast.app.host.thread_reader import Threads
 from runcast.app.keeping.forgetting import Forgetter
 from runcast.app.keeping.retention import Retention
-from runcast.app.nodes.handover import Edge, RemoteRun, RunRequest, input_for
+from runcast.app.nodes.handover import Edge, OnBusy, RemoteRun, RunRequest, input_for
 from runcast.app.nodes.node import Node
 from runcast.app.nodes.orphans import Recovery, recover_runs
+from runcast.app.nodes.queue import Queue
 from runcast.app.nodes.requests import Stopping, stop_elsewhere
 from runcast.app.runs.resume_entries import Answers, entries_in
 from runcast.app.runs.run import LocalRun, Run
@@ -89,6 +90,7 @@ class Cast:
         self.followers = Followers(log, out.all, hub=hub, local=out.local, fanout=out.fanout)
         self.agents: Agents = Agents() if host is None else Agents(host.agents, self.tenant)
         self.launcher = Launcher(self)
+        self.queue = Queue(self)
         self.slots: RunSlots = RunSlots(options.max_runs) if host is None else host.slots
         self.node: Node = Node(self) if host is None else host.node
         self.forgetter = Forgetter(self)
@@ -191,9 +193,9 @@ class Cast:
     ) -> None:
         await self.aclose()
 
-    def register(self, agent: Any, *, name: str | None = None) -> Adapter:
-        """Add an agent, for HTTP and for runs that are resumed later."""
-        adapter = self.agents.register(agent, name)
+    def register(self, agent: Any, *, name: str | None = None, on_busy: OnBusy | None = None) -> Adapter:
+        """Add an agent, for HTTP and for runs that are resumed later; `on_busy` as in `say`."""
+        adapter = self.agents.register(agent, name, on_busy)
         self.node.wake(agents=True)
         return adapter
 
@@ -203,10 +205,17 @@ class Cast:
 
     # -------------------------------------------------------------- starting
 
-    async def start(self, agent: Any, input: RunAgentInput, *, resume: ResumePoint | None = None) -> Run:
+    async def start(
+        self,
+        agent: Any,
+        input: RunAgentInput,
+        *,
+        resume: ResumePoint | None = None,
+        on_busy: OnBusy | None = None,
+    ) -> Run:
         """Start a run; it goes on whether it is watched or not.
 
-        Returns when RUN_STARTED is in the log; on a node that does not work, when the request for it is durable.
+        Returns when RUN_STARTED is in the log; when it waits, or this node does not work, when that is durable.
         """
         if resume is not None and not self.options.work:
             raise BadRequest(
@@ -214,11 +223,11 @@ class Cast:
             )
         adapter = self.agents.bound(agent)
         request = RunRequest(adapter.name, input)
-        return await self.launcher.launch(
-            request, input.thread_id, input.run_id, adapter=adapter, resume=resume
+        return await self.queue.submit(
+            request, input.thread_id, input.run_id, adapter=adapter, resume=resume, on_busy=on_busy
         )
 
-    async def take(self, agent: Any, input: RunAgentInput) -> Run:
+    async def take(self, agent: Any, input: RunAgentInput, *, on_busy: OnBusy | None = None) -> Run:
         """Start what an AG-UI client asks for: answers to open questions, a branch from an older run, or a run."""
         runs = await self.log.runs(input.thread_id)
         if input.resume and runs:
@@ -226,9 +235,9 @@ class Cast:
             return await self._resume(runs[-1], input.thread_id, answers, agent=agent, given=input)
         parent = input.parent_run_id
         if parent is None or not runs:
-            return await self.start(agent, input)
+            return await self.start(agent, input, on_busy=on_busy)
         edge: Edge = "continue" if parent == runs[-1].run_id else "branch"
-        return await self._continue(agent, input, edge, parent)
+        return await self._continue(agent, input, edge, parent, on_busy=on_busy)
 
     async def say(
         self,
@@ -238,8 +247,14 @@ class Cast:
         agent: str | None = None,
         from_run: str | None = None,
         forwarded_props: Mapping[str, Any] | None = None,
+        on_busy: OnBusy | None = None,
     ) -> Run:
-        """Start a run with one more message, or several, at the end of a thread or after an earlier run."""
+        """Start a run with one more message, or several, at the end of a thread or after an earlier run.
+
+        While a run is active, `on_busy` decides: "refuse" raises `Busy`, "queue" waits for its end, "interrupt" stops it
+        and follows, "rollback" stops it and starts where it started. The answer's `accepted` has what became of it;
+        `queue` lists, edits and withdraws what waits.
+        """
         adapter = self.agent(agent) if agent is not None else await self.launcher.agent_of(thread_id)
         if from_run is not None:
             await self.threads.known(thread_id, from_run)
@@ -247,7 +262,7 @@ class Cast:
         messages = [UserMessage(id=new_id(), content=text)] if isinstance(text, str) else text
         input = input_for(thread_id, new_id(), messages, forwarded_props=forwarded_props)
         edge: Edge = "continue" if from_run is None else "branch"
-        return await self._continue(adapter, input, edge, from_run, append=True)
+        return await self._continue(adapter, input, edge, from_run, append=True, on_busy=on_busy)
 
     async def branch(self, thread_id: str, from_run: str, input: RunAgentInput, *, agent: Any = None) -> Run:
         """Start a run after an earlier one, as if nothing had come after that."""
@@ -256,11 +271,20 @@ class Cast:
         return await self._continue(adapter, input, "branch", from_run)
 
     async def _continue(
-        self, agent: Any, input: RunAgentInput, edge: Edge, parent: str | None, *, append: bool = False
+        self,
+        agent: Any,
+        input: RunAgentInput,
+        edge: Edge,
+        parent: str | None,
+        *,
+        append: bool = False,
+        on_busy: OnBusy | None = None,
     ) -> Run:
         adapter = self.agents.bound(agent)
         request = RunRequest(adapter.name, input, edge, parent, append=append)
-        return await self.launcher.launch(request, input.thread_id, input.run_id, adapter=adapter)
+        return await self.queue.submit(
+            request, input.thread_id, input.run_id, adapter=adapter, on_busy=on_busy
+        )
 
     async def resume(self, thread_id: str, answers: Answers | None = None, *, agent: Any = None) -> Run:
         """Resume a thread's newest run: answer its questions, or continue after a crash, an error or a stop.

@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 from uuid import uuid4
 
 from runcast.app.keeping.ages import Keep
+from runcast.app.nodes.handover import OnBusy
 from runcast.app.nodes.orphans import Recovery
 from runcast.app.runs.run import Cadence
 from runcast.app.tenants.access_policy import AccessPolicy
@@ -36,6 +37,7 @@ class CommonSettings(TypedDict, total=False):
     max_runs: int
     max_tenants: int
     new_id: Callable[[], str]
+    on_busy: OnBusy
     recover_every: float
     webhooks: Webhooks
 
@@ -82,6 +84,9 @@ class CastOptions:
     max_runs: int = 100  # active in this process
     max_tenants: int = 1_000  # whose views are kept; idle ones go first
     new_id: Callable[[], str] = _new_id
+    on_busy: OnBusy = (
+        "refuse"  # what a message does while a run is active, where neither it nor its agent has a choice
+    )
     recover: Recovery = "off"  # what becomes of runs whose process died, for as long as this cast is open
     recover_every: float = 5.0  # seconds
     redactor: Redactor | None = None

@@ -7,6 +7,7 @@ request that makes no sense any more is refused, and the lease given back. Does 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
     from runcast.app.host.cast import Cast
 
 
+Claim = Callable[[], Awaitable[None]]
+
+
+async def _unclaimed() -> None:
+    """Nothing has to be claimed for a run that was not queued."""
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """A request, and what only this process can know of it."""
@@ -36,6 +44,7 @@ class Launch:
     run_id: str
     adapter: Adapter
     resume: ResumePoint | None = None
+    claim: Claim = _unclaimed  # under the lease, before the run begins; raises when it must not
 
 
 class Launcher:
@@ -52,6 +61,7 @@ class Launcher:
         *,
         adapter: Adapter | None = None,
         resume: ResumePoint | None = None,
+        claim: Claim = _unclaimed,
     ) -> Run:
         """Start a run here, or leave it to a worker."""
         cast = self._cast
@@ -63,7 +73,7 @@ class Launcher:
             remote = await queue_for_worker(cast, thread_id, run_id, request)
             cast.remote_runs.add(remote)
             return remote
-        start = Launch(request, thread_id, run_id, adapter or cast.agent(request.agent), resume)
+        start = Launch(request, thread_id, run_id, adapter or cast.agent(request.agent), resume, claim)
         return await self._launch(start)
 
     async def _launch(self, start: Launch) -> LocalRun:
@@ -106,7 +116,9 @@ class Launcher:
         log, request = self._cast.log, start.request
         await log.start_run(start.thread_id, start.run_id, parent=request.parent, edge=request.edge)
         try:
-            return without_unfinished(start.adapter, await self._plan(start))
+            plan = without_unfinished(start.adapter, await self._plan(start))
+            await start.claim()
+            return plan
         except BaseException:
             with suppress(SlimError):  # the lease would be renewed for nothing
                 await log.recovery.abandon(start.thread_id)
@@ -116,13 +128,16 @@ class Launcher:
         """The run as the thread stands now; the caller holds the lease."""
         cast, request, thread_id = self._cast, start.request, start.thread_id
         parent = None if request.parent is None else await self._parent(request, thread_id, request.parent)
-        state = await cast.state(thread_id, request.parent)
+        anew = parent is None and request.edge == "branch"
+        state = None if anew else await cast.state(thread_id, request.parent)
         resume, attempt = start.resume, 1
         if parent is not None and state is not None and request.edge == "resume":
             attempt = parent.attempt + 1
             check_answers(request, parent, state)
             if request.unfinished:
                 resume = to_finish(state)
+        if anew:
+            resume = AgentState(start.adapter.name, framework={"anew": True})
         history = _history(request, state)
         return RunPlan(
             request.with_history(thread_id, start.run_id, history), state, attempt=attempt, resume=resume
@@ -179,6 +194,7 @@ class Launcher:
         self._cast.slots.free(self._cast.tenant, run.thread_id, run.run_id)
         self._cast.outbox.over(run.thread_id, run.run_id)
         self._cast.node.wake()  # there is room for another run
+        self._cast.node.begin_next(self._cast, run.thread_id)
 
 
 def check_answers(request: RunRequest, parent: RunInfo, state: AgentState) -> None:

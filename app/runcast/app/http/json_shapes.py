@@ -13,6 +13,7 @@ from typing_extensions import TypedDict  # pydantic asks for this one before Pyt
 
 from runcast.adapters import AgentSchemas
 from runcast.app.errors import BadRequest
+from runcast.app.nodes.handover import Accepted, OnBusy
 from runcast.slim import RunInfo, ThreadInfo
 from runcast.slim.stores.records import Edge, RunStatus
 from runcast.slim.values.identifiers import LONGEST_ID
@@ -215,10 +216,11 @@ NO_OTHERS = ConfigDict(extra="forbid")  # of a request: a field that is not know
 
 
 class Started(TypedDict):
-    """The run that was started."""
+    """A run that was started, or the place of a message in the thread's queue: its own run will have this id."""
 
     thread_id: str
     run_id: str
+    status: Accepted
 
 
 class Stopped(TypedDict):
@@ -238,6 +240,31 @@ class Say(TypedDict):
     agent: NotRequired[Identifier | None]
     from_run: NotRequired[Identifier | None]
     forwarded_props: NotRequired[dict[str, Any] | None]
+    on_busy: NotRequired[OnBusy | None]
+
+
+class Edit(TypedDict):
+    """Other words for a message that waits."""
+
+    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
+
+    message: MessageText
+
+
+class QueueRow(TypedDict):
+    """A message that waits until the thread's run ends, under the id that its own run will have."""
+
+    run_id: str
+    text: str
+    on_busy: OnBusy
+    agent: str
+    at: Millis
+
+
+class QueueList(TypedDict):
+    """The messages that wait in a thread, the next one first."""
+
+    messages: list[QueueRow]
 
 
 class Branch(TypedDict):

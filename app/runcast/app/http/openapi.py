@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import getdoc
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import TypeAdapter
 
 from runcast.app.http.json_shapes import HubRefusal, Identifier, Problem
+from runcast.app.nodes.handover import OnBusy
 from runcast.slim.values.identifiers import LONGEST_ID
 
 Who = Literal["anybody", "known", "host", "thread", "signed"]
@@ -75,6 +76,10 @@ PARAMETERS: dict[str, Parameter] = {
     "epoch": Parameter("the log's epoch that `after` belongs to; any, when left out", {"type": "string"}),
     "limit": Parameter("how many at most, up to 1000", _COUNT),
     "behind": Parameter("the `next` of the page before, or a `thread_id`", {"type": "string", "maxLength": 4 * LONGEST_ID}),
+    "on_busy": Parameter(
+        "what becomes of the message while a run is active",
+        {"enum": list(get_args(OnBusy))},
+    ),
     "token": Parameter("a token for this thread, from `POST /broadcasting/token`", {"type": "string"}),
     "Last-Event-ID": Parameter(
         "the id of the last event received, `epoch:seq`; overrides `after` and `epoch`",

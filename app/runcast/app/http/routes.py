@@ -24,9 +24,11 @@ from runcast.app.http.json_shapes import (
     AgentList,
     Branch,
     ChatMessages,
+    Edit,
     EnvelopePage,
     Forgot,
     Health,
+    QueueList,
     Rename,
     Resume,
     RunList,
@@ -188,6 +190,30 @@ async def say(request: ApiRequest, thread_id: str | None = None) -> Answer:
     return await _say(request.cast, thread_id, given, from_run=_optional(given, "from_run"))
 
 
+async def queue(request: ApiRequest, thread_id: str) -> Answer:
+    """The messages that wait in a thread, the next one first."""
+    await request.allow_thread(thread_id)
+    rows: Any = [each.row() for each in await request.cast.queue.waiting(thread_id)]
+    return Answer(QueueList(messages=rows))
+
+
+async def edit(request: ApiRequest, thread_id: str, run_id: str) -> Answer:
+    """Change the words of a message that waits."""
+    await request.allow_thread(thread_id)
+    given = message_of(_only(await request.json(), Edit).get("message"), "")
+    if not isinstance(given, str):
+        raise BadRequest("a message that waits is edited in its words alone: send a text")
+    await request.cast.queue.edit(thread_id, run_id, given)
+    return await queue(request, thread_id)
+
+
+async def withdraw(request: ApiRequest, thread_id: str, run_id: str) -> Answer:
+    """Take back a message that waits."""
+    await request.allow_thread(thread_id)
+    await request.cast.queue.withdraw(thread_id, run_id)
+    return await queue(request, thread_id)
+
+
 async def branch(request: ApiRequest, thread_id: str) -> Answer:
     """Start a run with one more message behind an earlier, named run."""
     await request.allow_thread(thread_id)
@@ -252,7 +278,8 @@ async def run_agent(request: ApiRequest, name: str | None = None) -> EventStream
     _check_ids(given)
     await request.allow_thread(given.thread_id)
     cast = request.cast
-    run = await cast.take(cast.agent(_agent(cast, name)), given)
+    on_busy: Any = request.query.get("on_busy")
+    run = await cast.take(cast.agent(_agent(cast, name)), given, on_busy=on_busy)
     return EventStream(of_run(run, cast.log), request.options.keepalive)
 
 
@@ -347,11 +374,18 @@ def _position(request: ApiRequest) -> Position:
 async def _say(cast: Cast, thread_id: str, given: Mapping[str, Any], *, from_run: str | None) -> Answer:
     message, agent = message_of(given.get("message"), cast.options.new_id()), _optional(given, "agent")
     props = given.get("forwarded_props")
+    on_busy: Any = _optional(given, "on_busy")
     if not isinstance(props, dict | None):
         raise BadRequest("forwarded_props must be an object, as an AG-UI client sends it")
-    return _started(
-        await cast.say(thread_id, message, agent=agent, from_run=from_run, forwarded_props=props)  # pyright: ignore[reportUnknownArgumentType]  # checked above
+    run = await cast.say(
+        thread_id,
+        message,
+        agent=agent,
+        from_run=from_run,
+        forwarded_props=props,  # pyright: ignore[reportUnknownArgumentType]  # checked above
+        on_busy=on_busy,
     )
+    return _started(run)
 
 
 def _agent(cast: Cast, name: str | None) -> str:
@@ -390,7 +424,7 @@ def _optional(given: Mapping[str, Any], name: str) -> str | None:
 
 
 def _started(run: Run) -> Answer:
-    return Answer(Started(thread_id=run.thread_id, run_id=run.run_id), 202)
+    return Answer(Started(thread_id=run.thread_id, run_id=run.run_id, status=run.accepted), 202)
 
 
 def _with(page: Mapping[str, Any], name: bytes, value: bytes) -> bytes:

@@ -10,7 +10,7 @@ from contextlib import aclosing
 
 from ag_ui.core import RunErrorEvent, RunFinishedEvent
 
-from runcast.app.errors import BadRequest
+from runcast.app.errors import BadRequest, Over
 from runcast.app.host.followers import entries_of
 from runcast.app.nodes.handover import RemoteRun
 from runcast.app.runs.run import Run
@@ -45,7 +45,7 @@ async def of_run(run: Run, log: RunLog) -> AsyncGenerator[bytes]:
                     break
                 ended = isinstance(entry.event, RunFinishedEvent | RunErrorEvent)
                 yield _sse(entry)
-    except SlimError:
+    except (Over, SlimError):  # `Over`: a message that waited was taken back
         pass  # reported below
     finally:
         if isinstance(run, RemoteRun):

@@ -25,14 +25,16 @@ from ag_ui.core import (
 )
 
 from runcast.adapters import Adapter, AgentSchemas, Drawing
-from runcast.app.errors import AppError
-from runcast.app.runs.handle import RunResult, Terminal, result_of
+from runcast.app.errors import AppError, Over
+from runcast.app.runs.handle import RunResult, Terminal, result_of, truncated
 from runcast.slim import Entry, Forgotten, ReaderTooSlow, RunLog, StoreError, decode_input, encode_input
 
 SILENCE = 2.0  # seconds without an entry before the log is asked whether the run was cut short
 PAUSE = 0.5  # seconds before a log that cannot be read is asked again
 
 Edge = Literal["continue", "branch", "resume"]
+OnBusy = Literal["refuse", "queue", "steer", "interrupt", "rollback"]  # for a message while a run is active
+Accepted = Literal["started", "queued", "steering"]
 
 
 def note_id(kind: str, tenant: str, *names: str) -> str:
@@ -52,6 +54,11 @@ class RunRequest:
     unfinished: bool = False  # finish what was cut short, rather than answer
     recovery: bool = False  # asked for by a node: dropped without a trace when the thread has moved on
     append: bool = False  # the input's messages follow those of the thread
+    on_busy: OnBusy = "refuse"  # how it came to wait
+    over: str | None = None  # the run that was active then
+    begins: bool = (
+        False  # a worker starts it under the thread's lease: it is neither edited nor withdrawn any more
+    )
 
     def encode(self) -> bytes:
         """A note's body: a line of JSON, then the input unchanged."""
@@ -62,6 +69,8 @@ class RunRequest:
             "unfinished": self.unfinished,
             "recovery": self.recovery,
             **({"append": True} if self.append else {}),
+            **({"on_busy": self.on_busy, "over": self.over} if self.on_busy != "refuse" else {}),
+            **({"begins": True} if self.begins else {}),
         }
         return orjson.dumps(head) + b"\n" + (b"" if self.input is None else encode_input(self.input))
 
@@ -77,7 +86,15 @@ class RunRequest:
         if self.input is not None and not self.append:
             return given
         own = [message for message in history if message.role != "activity"]
-        return given.model_copy(update={"messages": [*own, *given.messages]})
+        new = given.messages if self.on_busy == "refuse" else new_messages(given.messages, own)
+        return given.model_copy(update={"messages": [*own, *new]})
+
+
+def new_messages(messages: Sequence[Message], history: Sequence[Message]) -> list[Message]:
+    """The client's messages after the last one that the thread holds: what it had when a queued message was sent."""
+    known = {each.id for each in history}
+    last = max((at for at, each in enumerate(messages) if each.id in known), default=-1)
+    return [each for each in messages[last + 1 :] if each.role != "assistant"]
 
 
 def input_for(
@@ -151,7 +168,10 @@ class RemoteRun:
         *,
         after: int,  # the thread's last seq before the request
         stop: Callable[[bool], Awaitable[object]],
+        waits: Callable[[], Awaitable[bool]] | None = None,  # whether a queued message will still begin
+        accepted: Accepted = "started",
     ) -> None:
+        self.accepted: Accepted = accepted
         self.adapter = adapter
         self.input = input
         self.thread_id = input.thread_id
@@ -163,6 +183,7 @@ class RemoteRun:
         self._log = log
         self._after = after
         self._stop = stop
+        self._waits = waits
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._terminal: Terminal | None = None
         self._truncated = False
@@ -215,6 +236,9 @@ class RemoteRun:
                 if not self._begun.done():
                     self._begun.set_exception(Forgotten(f"thread {self.thread_id!r} was forgotten"))
                     self._begun.exception()  # retrieved here, because there may be no waiter
+                gone = self._begun.exception() if self._begun.done() else None
+                if isinstance(gone, Over):
+                    return truncated(self, str(gone), "withdrawn")
                 return result_of(self, self._terminal)
             except ReaderTooSlow:
                 continue
@@ -234,7 +258,7 @@ class RemoteRun:
                     entry, coming = coming.result(), None
                     self._take(entry)
                 else:
-                    self._truncated = await self._is_truncated()
+                    self._truncated = await self._is_truncated() or await self._is_withdrawn()
         finally:
             if coming is not None:
                 coming.cancel()
@@ -252,6 +276,13 @@ class RemoteRun:
             self._begun.set_result(None)
         if isinstance(entry.event, RunFinishedEvent | RunErrorEvent):
             self._terminal = entry.event
+
+    async def _is_withdrawn(self) -> bool:
+        if self._begun.done() or self._waits is None or await self._waits():
+            return False
+        self._begun.set_exception(Over("the message was taken back, or handed to the run that was active"))
+        self._begun.exception()  # retrieved here, because there may be no waiter
+        return True
 
     async def _is_truncated(self) -> bool:
         found = [

@@ -24,6 +24,7 @@ from runcast.app.nodes.agent_descriptions import described
 from runcast.app.nodes.handover import RemoteAgent, RunRequest
 from runcast.app.nodes.orphans import recover_runs
 from runcast.app.nodes.requests import HOUR_MS, decline, is_used
+from runcast.app.nodes.waiting import heads
 from runcast.slim import Forgotten, Note, SlimError, Watch
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Node:
         self._tasks: list[asyncio.Task[None]] = []
         self._acting: dict[str, asyncio.Task[None]] = {}  # by note id
         self._stuck: set[str] = set()  # ids of notes to be tried again
+        self._again: set[str] = set()  # threads to be looked at once more
         self._woken = asyncio.Event()
         self._mailboxes_changed = False
 
@@ -105,9 +107,12 @@ class Node:
             return [AGENTS]
         return [f"run {name}" for name in self._cast.agents]
 
+    def _queues(self) -> list[str]:
+        return [f"queue {name}" for name in self._cast.agents] if self._options.work else []
+
     async def _listen(self) -> None:
         self._mailboxes_changed = False
-        bell = await self.notes.listen(f"stop {self._cast.log.owner}", *self._mailboxes())
+        bell = await self.notes.listen(f"stop {self._cast.log.owner}", *self._mailboxes(), *self._queues())
         try:
             while not self._mailboxes_changed:
                 await self.look()
@@ -132,7 +137,7 @@ class Node:
     async def look(self) -> None:
         """Read the mailboxes and act on their notes."""
         for note in await self.notes.read(f"stop {self._cast.log.owner}"):
-            self._act(note, self._stop)
+            self._act(note, self._announce_queue if note.body == b"queue" else self._stop)
         if not self._options.work:
             self._learn(await self.notes.read(AGENTS))
         elif not self._cast.closing and not self._cast.slots.full:
@@ -141,6 +146,28 @@ class Node:
             starting = sum(task.get_name().startswith("runcast run ") for task in self._acting.values())
             for note in notes[: max(0, AT_ONCE - starting)]:
                 self._act(note, self.start_requested)
+            for note in heads(await self.notes.read(*self._queues())):
+                self.begin_next(self._cast.for_tenant(note.key.tenant), note.key.thread_id)
+
+    def begin_next(self, view: Cast, thread_id: str) -> None:
+        """Begin the message that waits next in a thread, in a background task."""
+        name = f"queue {view.tenant} {thread_id}"
+        self._again.add(name)
+        if name in self._acting or view.closing:
+            return
+
+        async def act() -> None:
+            while name in self._again:
+                self._again.discard(name)
+                try:
+                    await view.queue.begin_next(thread_id)
+                except SlimError as error:
+                    logger.warning("the messages of thread %r wait: %s", thread_id, error)
+                except Exception:
+                    logger.exception("the next message of thread %r did not begin", thread_id)
+
+        task = self._acting[name] = asyncio.create_task(act(), name=f"runcast {name}")
+        task.add_done_callback(lambda _: self._acting.pop(name, None))
 
     def _act(self, note: Note, do: Callable[[Note], Awaitable[bool]]) -> None:
         """Handle the note in a background task; retry if it is still there."""
@@ -184,6 +211,12 @@ class Node:
         ended = [info for thread, info in await log.find(note.run_id) if thread.thread_id == thread_id]
         if not any(info.status == "truncated" for info in ended):
             await self.notes.take(note)
+        return True
+
+    async def _announce_queue(self, note: Note) -> bool:
+        """Announce what waits in a thread whose run is driven here."""
+        await self.notes.take(note)  # first, so that a change after this is announced again
+        await self._cast.for_tenant(note.key.tenant).queue.changed(note.key.thread_id)
         return True
 
     async def start_requested(self, note: Note) -> bool:

@@ -34,7 +34,7 @@ async def recover_runs(cast: Cast, policy: Literal["report", "continue"]) -> Fou
         tenant, thread_id, run_id = each
         try:
             view = cast if tenant == cast.tenant else cast.for_tenant(tenant)
-            resumed = await _resume_truncated(view, thread_id, run_id) if go_on else None
+            resumed = await resume_truncated(view, thread_id, run_id) if go_on else None
             if resumed is not None:
                 found += resumed
             elif each in orphaned:
@@ -51,7 +51,7 @@ async def _mark_truncated(cast: Cast, thread_id: str) -> Found:
     return [(thread_id, run) for run in cut]
 
 
-async def _resume_truncated(cast: Cast, thread_id: str, run_id: str) -> Found | None:
+async def resume_truncated(cast: Cast, thread_id: str, run_id: str) -> Found | None:
     """Request that a truncated run is resumed; None when it has to stay as it is."""
     log = cast.log
     runs = await log.runs(thread_id)

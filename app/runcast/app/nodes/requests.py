@@ -41,6 +41,9 @@ async def stop_elsewhere(cast: Cast, run_id: str, hard: bool, thread_id: str | N
         if ended is not None:
             raise Over(f"run {run_id!r} is over: it ended as {ended.status}")
         for note in await cast.log.notes.about(run_id):
+            if note.box.startswith("queue ") and thread_id in (None, note.key.thread_id):
+                await cast.queue.withdraw(note.key.thread_id, run_id)
+                return "stopped"
             if note.box.startswith("run ") and thread_id in (None, note.key.thread_id):
                 stopped = Busy("the run was stopped before it began")
                 if await decline(cast, note, stopped, "cancelled"):

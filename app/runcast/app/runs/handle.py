@@ -7,7 +7,7 @@ does not know where it is driven.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ag_ui.core import Interrupt, RunAgentInput, RunErrorEvent, RunFinishedEvent, TokenUsage
 
@@ -51,6 +51,11 @@ class RunHandle(Protocol):
     epoch: str  # of the log, once the run is in it
     first_seq: int  # of RUN_STARTED, once it is in the log
     last_seq: int
+
+    @property
+    def accepted(self) -> Literal["started", "queued", "steering"]:
+        """What became of the request: a run at once, one that waits its turn, or words for the run that is active."""
+        ...
 
     @property
     def active(self) -> bool:

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ag_ui.core import Event, RunErrorEvent, RunFinishedEvent, RunStartedEvent
 
@@ -52,6 +52,7 @@ class LocalRun:
         cadence: Cadence,
         ended: Callable[[LocalRun], None] | None = None,
     ) -> None:
+        self.accepted: Literal["started"] = "started"
         self.adapter = adapter
         self.input = plan.input
         self.thread_id = plan.input.thread_id
@@ -75,6 +76,7 @@ class LocalRun:
         self._terminal: Terminal | None = None
         self._task: asyncio.Task[RunResult] | None = None
         self._abandoned = False
+        self._turn = asyncio.Lock()  # of the log's next entry: the adapter's, or one announced
 
     def begin(self) -> None:
         """Drive the run, in a task of its own."""
@@ -110,6 +112,15 @@ class LocalRun:
         """End the run at the framework's next border, or at once when `hard`."""
         await self.adapter.stop(self.run_id, hard=hard)
 
+    async def announce(self, event: Event) -> bool:
+        """Record an event that is not the adapter's in this run; False when the run has ended."""
+        await self.begun()
+        async with self._turn:
+            if not self.active or self._terminal is not None or self._abandoned:
+                return False
+            await self._append(event)
+            return True
+
     async def abandon(self) -> None:
         """Stop driving, as a crash would: the log gets no terminal event, and the run can be resumed."""
         self._abandoned = True
@@ -137,7 +148,8 @@ class LocalRun:
         try:
             async with aclosing(self._events()) as events:
                 async for event in events:
-                    await self._record(event)
+                    async with self._turn:
+                        await self._record(event)
         except Conflict as error:  # another owner has the lease: nothing more may be written here
             log.error("run %r lost the lease of thread %r: %s", self.run_id, self.thread_id, error)
             self._fail(error)
@@ -181,6 +193,9 @@ class LocalRun:
             event = self._completed(event)
         elif isinstance(event, RunFinishedEvent | RunErrorEvent):
             self._terminal = event
+        await self._append(event)
+
+    async def _append(self, event: Event) -> None:
         entry = await self._log.append(self.thread_id, event)
         if entry is None:
             return

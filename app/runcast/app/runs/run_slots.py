@@ -49,6 +49,10 @@ class RunSlots:
             del self._reserved[key]
             self._runs.pop(key, None)
 
+    def reserved(self, tenant: str, thread_id: str) -> bool:
+        """Whether a run is active or about to begin in the thread."""
+        return (tenant, thread_id) in self._reserved
+
     def in_thread(self, tenant: str, thread_id: str) -> LocalRun | None:
         """The thread's run, once it was added."""
         return self._runs.get((tenant, thread_id))

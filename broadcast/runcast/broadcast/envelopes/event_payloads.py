@@ -36,6 +36,10 @@ from runcast.broadcast.envelopes.summary import summarize_args, summarize_result
 from runcast.slim.folding.run_metadata import RunMetadata, metadata_of
 from runcast.slim.folding.run_records import end_status
 from runcast.slim.values.truncation import clean, cut
+from runcast.slim.values.type_guards import is_object
+
+# CUSTOM events that the host adds to a run, and their envelopes.
+HOSTS = {"runcast.queued": "agent.queued", "runcast.steered": "agent.steered"}
 
 EventHandler = Callable[[BroadcastConfig, RunView, Any, int], list[Draft]]
 
@@ -55,6 +59,7 @@ def event_handlers(config: BroadcastConfig) -> dict[type, EventHandler]:
         ToolCallArgsEvent: _call_args,
         ToolCallEndEvent: _call_ended,
         ToolCallResultEvent: _call_result,
+        CustomEvent: _custom,
     }
     if config.state:
         table[StateSnapshotEvent] = _state_snapshot
@@ -62,8 +67,6 @@ def event_handlers(config: BroadcastConfig) -> dict[type, EventHandler]:
     if config.activity:
         table[ActivitySnapshotEvent] = _activity
         table[ActivityDeltaEvent] = _activity
-    if config.custom:
-        table[CustomEvent] = _custom
     return table
 
 
@@ -302,4 +305,9 @@ def _activity(
 
 
 def _custom(config: BroadcastConfig, view: RunView, event: CustomEvent, at: int) -> list[Draft]:
+    own = HOSTS.get(event.name)
+    if own is not None and is_object(event.value):
+        return [(own, event.value)]
+    if not config.custom:
+        return []
     return [("agent.custom", owned({"name": event.name, "value": event.value}, event.subagent_run_id))]

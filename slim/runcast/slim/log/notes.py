@@ -8,6 +8,7 @@ reads them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from runcast.slim.errors import StoreError
 from runcast.slim.log.log_options import Scope
@@ -34,9 +35,10 @@ class Notes:
         run_id: str = "",
         lasting_ms: int | None = None,
         replace: bool = False,
+        after: int = 0,
     ) -> Note | None:
         """Post a note, durable when this returns. None when a note of this `id` exists; `replace` replaces it. After
-        `lasting_ms` it is stale, and `sweep` may remove it."""
+        `lasting_ms` it is stale, and `sweep` may remove it. It is younger than one of the time `after`."""
         now, key = self._clock(), self._scope.key(thread_id)
         until = None if lasting_ms is None else now + lasting_ms
         note = Note(
@@ -45,7 +47,7 @@ class Notes:
             key,
             refusals.unless_text("a run id", run_id),
             body,
-            now,
+            max(now, after + 1),
             until,
         )
         return note if await self._store.post(note, replace=replace) else None
@@ -53,6 +55,17 @@ class Notes:
     async def about(self, run_id: str) -> list[Note]:
         """The notes about a run of this tenant, in any box, oldest first."""
         return await self._store.notes_about(self._scope.tenant, run_id)
+
+    async def of_thread(self, thread_id: str) -> list[Note]:
+        """The notes about a thread, in any box, oldest first."""
+        return await self._store.notes_about(self._scope.tenant, thread_id=thread_id)
+
+    async def exchange(self, note: Note, body: bytes) -> Note | None:
+        """The note with another body, unless it has changed meanwhile: then None. One of several callers gets it."""
+        if not self._scope.covers(note.key):
+            raise _refused()
+        new = replace(note, body=body)
+        return new if await self._store.unpost(note, instead=new) else None
 
     async def take(self, note: Note) -> bool:
         """Remove a note unless it has changed; True for exactly one of several callers."""

@@ -123,7 +123,8 @@ class RunLog:
     ) -> None:
         """Take the thread's lease for a run and record its parent, before its RUN_STARTED arrives.
 
-        Without a parent it continues the newest run, as a run without `start_run` does.
+        Without a parent it continues the newest run, as a run without `start_run` does; a branch without one begins
+        anew, as the first run of the thread did.
         """
         plan = RunPlan(refusals.unless_text("a run id", run_id), parent, edge)
         await self._core.writer(self._scope.key(thread_id)).plan(plan)

@@ -277,7 +277,7 @@ class Writer:
         plan, self._plan = self._plan, None
         if plan is None or plan.run_id != event.run_id:
             plan = RunPlan(event.run_id, None, "continue")
-        parent = out.head if plan.parent is None and plan.edge != "spawn" else plan.parent
+        parent = out.head if plan.parent is None and plan.edge not in ("spawn", "branch") else plan.parent
         new = NewRun(event.run_id, parent, plan.edge, event.parent_run_id, self._mark())
         out.begin(OpenRun(event.run_id, new, mark=new.mark))
         return new

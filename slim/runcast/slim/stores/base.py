@@ -180,12 +180,15 @@ class NoteBoxes(Protocol):
         """The notes in these boxes, oldest first, at most `limit`."""
         ...
 
-    async def notes_about(self, tenant: str, run_id: str) -> list[Note]:
-        """The notes about a run, in any box, oldest first."""
+    async def notes_about(
+        self, tenant: str, run_id: str | None = None, *, thread_id: str | None = None
+    ) -> list[Note]:
+        """The notes about a run, or about a thread, in any box, oldest first."""
         ...
 
-    async def unpost(self, note: Note) -> bool:
-        """Remove a note if it is unchanged; True for exactly one of several callers."""
+    async def unpost(self, note: Note, *, instead: Note | None = None) -> bool:
+        """Remove a note if it is unchanged, or put another of its id in its place; True for exactly one of several
+        callers."""
         ...
 
     async def sweep_notes(self, *, before: int) -> int:

@@ -30,18 +30,27 @@ class MemoryNotes:
         """The notes in these boxes, oldest first, at most `limit`."""
         return self._sorted(each for each in self._notes.values() if each.box in boxes)[:limit]
 
-    async def notes_about(self, tenant: str, run_id: str) -> list[Note]:
-        """The notes about a run, in any box, oldest first."""
-        meant = (tenant, run_id)
-        return self._sorted(each for each in self._notes.values() if (each.key.tenant, each.run_id) == meant)
+    async def notes_about(
+        self, tenant: str, run_id: str | None = None, *, thread_id: str | None = None
+    ) -> list[Note]:
+        """The notes about a run, or about a thread, in any box, oldest first."""
+        return self._sorted(
+            each
+            for each in self._notes.values()
+            if each.key.tenant == tenant
+            and thread_id in (None, each.key.thread_id)
+            and run_id in (None, each.run_id)
+        )
 
-    async def unpost(self, note: Note) -> bool:
-        """Remove a note; see `Store.unpost`."""
+    async def unpost(self, note: Note, *, instead: Note | None = None) -> bool:
+        """Remove or replace a note; see `Store.unpost`."""
         kept = self._notes.get(note.id)
         if kept is None or (kept.box, kept.body) != (note.box, note.body):
             return False
-        del self._notes[note.id]
-        return True
+        if instead is None:
+            del self._notes[note.id]
+            return True
+        return await self.post(instead, replace=True)
 
     async def sweep_notes(self, *, before: int) -> int:
         """Remove the notes whose `until` is before this; returns their number."""

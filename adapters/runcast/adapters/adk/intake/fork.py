@@ -27,10 +27,18 @@ class Fork:
 
 
 def fork(
-    sent: Sequence[Message], news: Sequence[Message], held: Sequence[Message], live: Sequence[Event]
+    sent: Sequence[Message],
+    news: Sequence[Message],
+    held: Sequence[Message],
+    live: Sequence[Event],
+    *,
+    anew: bool = False,
 ) -> Fork | None:
-    """Compare the client's messages with those of the session (`held`); None when nothing is replaced."""
-    at = _last_shared(sent, held)
+    """Compare the client's messages with those of the session (`held`); None when nothing is replaced.
+
+    With `anew` all of the session is.
+    """
+    at = -1 if anew else _last_shared(sent, held)
     if at is None:
         return None
     invocations = user_invocations(live)

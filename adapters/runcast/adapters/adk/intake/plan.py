@@ -86,11 +86,12 @@ def plan(
     frontend: Collection[str] = (),
     remembered: Sequence[Interrupt] = (),
     continues: bool = False,
+    anew: bool = False,
 ) -> Plan:
     """Compare an input with a session's events. Raises `InvalidInput`.
 
     `remembered` are the original questions of a session that was made again; their expiry counts. `continues`: the
-    run continues one that stopped, so a message that waits for its answer is not asked again.
+    run continues one that stopped, so a message that waits for its answer is not asked again. `anew`: the run begins before everything that is held.
     """
     live = live_events(events)
     held = messages_from_events(live, options=options)
@@ -99,7 +100,7 @@ def plan(
     made.news = [it for it in made.news if not _is_inner_result(it, live)]
     ever = {call_id for event in live for call_id in event.long_running_tool_ids or ()}
     answers = any(entry.status == "resolved" for entry in input.resume or ())
-    forked = None if continues or answers else fork(input.messages, made.news, held, live)
+    forked = None if continues or answers else fork(input.messages, made.news, held, live, anew=anew)
     if forked is not None:
         made.before = forked.before
         made.news = list(forked.messages)

@@ -17,7 +17,10 @@ class ActiveRun:
 
     def __init__(self, input: RunAgentInput, resume: ResumePoint | None) -> None:
         self.input = input
-        self.resume = resume
+        self.anew = (
+            resume is not None and resume.framework.get("anew") is True
+        )  # the first run was taken back
+        self.resume = None if self.anew else resume
         self.pump: Pump[Any] | None = None
         self.abort = asyncio.Event()  # ADK's soft stop
         self.running = False  # the runner was asked for events

@@ -82,6 +82,12 @@ def plan(
     return _with_news(input, thread, news, options) if news else _without_news(input, thread)
 
 
+def from_beginning(input: RunAgentInput, thread: Thread) -> Plan:
+    """Start before everything that the thread holds: its first run was taken back."""
+    before = next((each.id for each in thread.messages if each.role == "user" and each.id), None)
+    return Plan("start" if before is None else "fork", input.messages, before=before)
+
+
 def recalled(input: RunAgentInput, point: ResumePoint | None) -> RunAgentInput:
     """The input, behind the messages of a resume point: for a graph that holds nothing of the thread.
 

@@ -44,6 +44,35 @@ async def the_id_of_a_note_is_unique(store: Store) -> None:
     same(await store.notes("to other"), [second], "and the new one stays")
 
 
+async def of_many_callers_one_replaces_a_note(store: Store) -> None:
+    """A note that has changed, or was removed, is not replaced; all notes of a thread are found."""
+    await store.post(NOTE)
+    await store.post(replace(NOTE, id="b", box="to other", at=NOW - 1))
+    await store.post(replace(NOTE, id="c", key=Key("other", THREAD.thread_id)))
+    news = [replace(NOTE, box="to other", body=b"%d" % n) for n in range(8)]
+    done = await asyncio.gather(*(store.unpost(NOTE, instead=new) for new in news))
+    same(sum(done), 1, "one replaces it")
+    new = news[done.index(True)]
+    same(
+        [each.id for each in await store.notes_about("acme", thread_id=THREAD.thread_id)],
+        ["b", NOTE.id],
+        "those of a thread, oldest first",
+    )
+    same(
+        await store.notes_about("acme", thread_id=THREAD.thread_id),
+        [replace(NOTE, id="b", box="to other", at=NOW - 1), new],
+        "as they are now",
+    )
+    same(await store.unpost(NOTE), False, "what it was cannot be removed any more")
+    same(await store.unpost(new), True, "what it is can be")
+    same(await store.unpost(new, instead=NOTE), False, "and a removed note does not come back")
+    same(
+        [each.id for each in await store.notes_about("acme", thread_id=THREAD.thread_id)],
+        ["b"],
+        "nor leaves anything",
+    )
+
+
 async def of_many_callers_one_removes_a_note(store: Store) -> None:
     """And of many that post it, one succeeds."""
     posts = await asyncio.gather(*(store.post(NOTE) for _ in range(8)))
@@ -64,6 +93,8 @@ async def a_listener_wakes_at_every_post(store: Store) -> None:
     await waiting
     await store.post(replace(NOTE, body=b"anew"), replace=True)
     await wakes(ear, "after a replacement")
+    await store.unpost(replace(NOTE, body=b"anew"), instead=NOTE)
+    await wakes(ear, "after an exchange")
     silence = asyncio.ensure_future(quiet.wait())
     await asyncio.wait([silence], timeout=0.05)
     same(silence.done(), False, "a watch of another box stays asleep")

@@ -107,10 +107,11 @@ CREATE INDEX runcast_runs_truncated ON runcast_runs (ended_at) WHERE status = 't
 """
 
 TITLES = "ALTER TABLE runcast_threads ADD COLUMN title TEXT"
+NOTES_BY_THREAD = "CREATE INDEX runcast_notes_by_thread ON runcast_notes (tenant, thread_id)"
 
 HISTORIES = "ALTER TABLE runcast_runs ADD COLUMN mark TEXT NOT NULL DEFAULT ''"
 
-STEPS = (LOG, APART_AND_DERIVED, BETWEEN_PROCESSES, TITLES, HISTORIES)
+STEPS = (LOG, APART_AND_DERIVED, BETWEEN_PROCESSES, TITLES, HISTORIES, NOTES_BY_THREAD)
 VERSION = len(STEPS)
 
 META = "CREATE TABLE IF NOT EXISTS runcast_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"

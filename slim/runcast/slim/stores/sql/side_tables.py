@@ -80,13 +80,27 @@ class SqlNotes:
         args = (*boxes, say.ENDLESS if limit is None else limit)
         return [_note(row) for row in await self._db.rows(say.NOTES.format(_list(boxes)), args)]
 
-    async def notes_about(self, tenant: str, run_id: str) -> list[Note]:
-        """The notes about a run, in any box, oldest first."""
-        return [_note(row) for row in await self._db.rows(say.NOTES_ABOUT, (tenant, run_id))]
+    async def notes_about(
+        self, tenant: str, run_id: str | None = None, *, thread_id: str | None = None
+    ) -> list[Note]:
+        """The notes about a run, or about a thread, in any box, oldest first."""
+        column, name = ("run_id", run_id) if thread_id is None else ("thread_id", thread_id)
+        return [_note(row) for row in await self._db.rows(say.NOTES_ABOUT.format(column), (tenant, name))]
 
-    async def unpost(self, note: Note) -> bool:
-        """Remove a note; see `Store.unpost`."""
-        return bool(await self._db.run(once(say.UNPOST, (note.id, note.box, note.body))))
+    async def unpost(self, note: Note, *, instead: Note | None = None) -> bool:
+        """Remove or replace a note; see `Store.unpost`."""
+        known = (note.id, note.box, note.body)
+        if instead is None:
+            return bool(await self._db.run(once(say.UNPOST, known)))
+        new = instead
+
+        def script() -> Script[bool]:
+            values = (new.box, *new.key, new.run_id, new.body, new.at, new.until)
+            stored = yield Query(say.EXCHANGE, (*values, *known))
+            yield Wake([box_topic(new.box)] if stored else [])
+            return bool(stored)
+
+        return await self._db.run(script())
 
     async def sweep_notes(self, *, before: int) -> int:
         """Remove the notes whose `until` is before this; returns their number."""

@@ -195,7 +195,9 @@ POST_ANEW = POST.format(
     run_id = excluded.run_id, body = excluded.body, at = excluded.at, until = excluded.until"""
 )
 NOTES = f"SELECT {_NOTE} FROM runcast_notes WHERE box IN {{}} ORDER BY at, id LIMIT ?"
-NOTES_ABOUT = f"SELECT {_NOTE} FROM runcast_notes WHERE tenant = ? AND run_id = ? ORDER BY at, id"
+NOTES_ABOUT = f"SELECT {_NOTE} FROM runcast_notes WHERE tenant = ? AND {{}} = ? ORDER BY at, id"
+EXCHANGE = """UPDATE runcast_notes SET box = ?, tenant = ?, thread_id = ?, run_id = ?, body = ?, at = ?, until = ?
+WHERE id = ? AND box = ? AND body = ? RETURNING id"""
 UNPOST = "DELETE FROM runcast_notes WHERE id = ? AND box = ? AND body = ? RETURNING id"
 SWEEP_NOTES = "DELETE FROM runcast_notes WHERE until < ? RETURNING id"
 
