@@ -112,7 +112,11 @@ async def on_langgraph(story: str) -> list[list[Event]]:
 
 
 def without_the_nodes_step(run: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
-    """A graph's node around an agent is a step of its own; a workflow's node that is an agent is not."""
+    """A graph's node around an agent is a step of its own; a workflow's node that is an agent is not.
+
+    That is right on both sides. LangGraph's node is a task around the agent: it has an id, attempts and a place in the
+    checkpoint, and may do more than call the agent. ADK's node is the agent itself, whose steps are its turns.
+    """
     at = next(n for n, (kind, _) in enumerate(run) if kind == "agent.subagent.started")
     kind, outer = run[at - 1]
     assert (kind, outer.get("subagent_run_id")) == ("agent.step.started", None)

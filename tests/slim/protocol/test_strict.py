@@ -358,7 +358,7 @@ def test_an_unknown_type_keeps_its_name():
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_every_rule_says_what_is_right_and_what_to_do(name: str):
+def test_every_rule_has_a_message_without_a_full_stop(name: str):
     rule: Rule = RULES[name]
-    assert rule.right.endswith(".")
+    assert rule.message
     assert not rule.message.endswith(".")

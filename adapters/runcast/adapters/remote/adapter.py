@@ -17,8 +17,7 @@ from ag_ui.core import AgentCapabilities, Event, IdentityCapabilities, RunAgentI
 
 from runcast.adapters.adapter import ResumePoint
 from runcast.adapters.client_schemas import AgentSchemas
-from runcast.adapters.driving.pump import Pump
-from runcast.adapters.errors import UnknownRun
+from runcast.adapters.driving.pumps import Pumps
 from runcast.adapters.remote.client import AgentClient, RemoteError
 from runcast.adapters.remote.mended_run import MendedRun
 from runcast.adapters.remote.options import RemoteOptions
@@ -42,27 +41,19 @@ class RemoteAdapter:
         self.name = name or _name_in(url)
         self._capabilities: AgentCapabilities | None = None
         self._schemas = AgentSchemas()
-        self._pumps: dict[str, Pump[Event]] = {}  # by run
+        self._pumps = Pumps()
 
     def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncIterator[Event]:
         """The remote agent's events, from RUN_STARTED to one terminal event, whatever the server does."""
-        run_id = input.run_id
 
         async def begin() -> tuple[AsyncIterator[Event], MendedRun]:
             return self._events(input), MendedRun(input, clock=_milliseconds)
 
-        pump = Pump(
-            begin, limit=self.client.options.waiting_events, closed=lambda: self._forget(run_id, pump)
-        )
-        self._pumps[run_id] = pump
-        return pump.events()
+        return self._pumps.run(input.run_id, begin, limit=self.client.options.waiting_events)
 
     async def stop(self, run_id: str, *, hard: bool = False) -> None:
         """Close the connection: AG-UI has no way to ask a remote run to stop."""
-        pump = self._pumps.get(run_id)
-        if pump is None:
-            raise UnknownRun(f"no run {run_id!r} is active here")
-        pump.cancel()
+        self._pumps.cancel(run_id)
 
     def capabilities(self) -> AgentCapabilities:
         """The server's own description once it was asked, else the name alone."""
@@ -99,10 +90,6 @@ class RemoteAdapter:
                     yield event
         finally:
             await events.aclose()
-
-    def _forget(self, run_id: str, pump: Pump[Event]) -> None:
-        if self._pumps.get(run_id) is pump:
-            del self._pumps[run_id]
 
 
 def _name_in(url: str) -> str:

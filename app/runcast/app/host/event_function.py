@@ -20,8 +20,8 @@ from ag_ui.core import (
     RunStartedEvent,
 )
 
-from runcast.adapters import ResumePoint, UnknownRun, failure
-from runcast.adapters.driving.pump import Pump
+from runcast.adapters import ResumePoint, failure
+from runcast.adapters.driving.pumps import Pumps
 from runcast.adapters.run_frame import echoed
 
 EventSource = Callable[[RunAgentInput], AsyncIterator[Event]]
@@ -37,28 +37,19 @@ class EventFunction:
         # A function may have the attribute; without it, unfinished messages are removed from its input.
         self.reconciles_history = bool(getattr(function, "reconciles_history", False))
         self._function = function
-        self._pumps: dict[str, Pump[Event]] = {}  # by run
+        self._pumps = Pumps()
 
     def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncIterator[Event]:
         """The function's events, from RUN_STARTED to one terminal event, even if it raises."""
-        run_id = input.run_id
 
         async def opened() -> tuple[AsyncIterator[Event], _Whole]:
             return _closable(self._function(input)), _Whole(input)
 
-        def closed() -> None:
-            self._pumps.pop(run_id, None)
-
-        pump = Pump(opened, closed=closed)
-        self._pumps[run_id] = pump
-        return pump.events()
+        return self._pumps.run(input.run_id, opened)
 
     async def stop(self, run_id: str, *, hard: bool = False) -> None:
         """Cancel the run: a plain function has no step border to stop at."""
-        pump = self._pumps.get(run_id)
-        if pump is None:
-            raise UnknownRun(f"no run {run_id!r} is active here")
-        pump.cancel()
+        self._pumps.cancel(run_id)
 
     def capabilities(self) -> AgentCapabilities:
         """Its name; and the kinds of files it takes, where the function has an attribute `files` with their names."""

@@ -1,4 +1,4 @@
-"""The rules that a stream of events can break: name, what is right, and the message of a violation.
+"""The rules that a stream of events can break: name, and the message of a violation.
 
 `RULES` is the table of record; documentation, logs and tests name a rule by its key. The rules without `strict`
 are those of the official client (`transformChunks` and `verifyEvents` of `@ag-ui/client` 1.0.0); `strict` marks those that the text of AG-UI
@@ -29,9 +29,8 @@ Profile = Literal["strict", "client"]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is right, and the message of a violation: what was open, and what would have been right."""
+    """The message of a violation: what was open, and what would have been right."""
 
-    right: str
     message: str  # with placeholders in braces
     strict: bool = False  # only the profile `strict` knows it
 
@@ -83,143 +82,97 @@ def owner(tag: str | None) -> str:
 
 
 def _opening(noun: str, start: str, end: str) -> Rule:
-    right = f"{start} names a {noun} that is not open; one that was ended may be opened again."
-    return Rule(right, f"{noun} {{it}} is already open; send {end} before opening it again")
+    return Rule(f"{noun} {{it}} is already open; send {end} before opening it again")
 
 
-def _going_on(noun: str, start: str, others: str) -> Rule:
-    right = f"{others} a {noun} that is open."
-    return Rule(right, f"no {noun} {{it}} is open (open: {{open}}); send {start} first")
+def _going_on(noun: str, start: str) -> Rule:
+    return Rule(f"no {noun} {{it}} is open (open: {{open}}); send {start} first")
 
 
 RULES: Mapping[str, Rule] = {
     # where runs begin and end
     "first-event": Rule(
-        "A stream begins with RUN_STARTED, or with RUN_ERROR when the run could not begin.",
-        "no run was started; begin with RUN_STARTED, or with RUN_ERROR when the run could not begin",
+        "no run was started; begin with RUN_STARTED, or with RUN_ERROR when the run could not begin"
     ),
     "run-active": Rule(
-        "RUN_STARTED waits until the run before it has ended.",
-        "run {it} has not ended (open: {open}); send RUN_FINISHED or RUN_ERROR before the next RUN_STARTED",
+        "run {it} has not ended (open: {open}); send RUN_FINISHED or RUN_ERROR before the next RUN_STARTED"
     ),
-    "after-finish": Rule(
-        "After RUN_FINISHED comes RUN_STARTED, a late RUN_ERROR, or nothing.",
-        "run {it} has finished; only RUN_STARTED, or a late RUN_ERROR, may follow",
-    ),
-    "after-error": Rule(
-        "After RUN_ERROR comes RUN_STARTED, or nothing.",
-        "the run before ended with RUN_ERROR; only RUN_STARTED may follow",
-    ),
-    "open-at-finish": Rule(
-        "RUN_FINISHED comes when nothing is open any more; RUN_ERROR may come at any time.",
-        "still open: {open}; end them before RUN_FINISHED, or send RUN_ERROR",
-    ),
+    "after-finish": Rule("run {it} has finished; only RUN_STARTED, or a late RUN_ERROR, may follow"),
+    "after-error": Rule("the run before ended with RUN_ERROR; only RUN_STARTED may follow"),
+    "open-at-finish": Rule("still open: {open}; end them before RUN_FINISHED, or send RUN_ERROR"),
     # open, continue, close
     "text-already-open": _opening("text message", "TEXT_MESSAGE_START", "TEXT_MESSAGE_END"),
-    "text-not-open": _going_on(
-        "text message", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT and TEXT_MESSAGE_END name"
-    ),
+    "text-not-open": _going_on("text message", "TEXT_MESSAGE_START"),
     "call-already-open": _opening("tool call", "TOOL_CALL_START", "TOOL_CALL_END"),
-    "call-not-open": _going_on("tool call", "TOOL_CALL_START", "TOOL_CALL_ARGS and TOOL_CALL_END name"),
+    "call-not-open": _going_on("tool call", "TOOL_CALL_START"),
     "reasoning-already-open": _opening(
         "reasoning message", "REASONING_MESSAGE_START", "REASONING_MESSAGE_END"
     ),
-    "reasoning-not-open": _going_on(
-        "reasoning message",
-        "REASONING_MESSAGE_START",
-        "REASONING_MESSAGE_CONTENT and REASONING_MESSAGE_END name",
-    ),
+    "reasoning-not-open": _going_on("reasoning message", "REASONING_MESSAGE_START"),
     "span-already-open": _opening("reasoning span", "REASONING_START", "REASONING_END"),
-    "span-not-open": _going_on("reasoning span", "REASONING_START", "REASONING_END names"),
+    "span-not-open": _going_on("reasoning span", "REASONING_START"),
     "step-already-open": _opening("step", "STEP_STARTED", "STEP_FINISHED"),
-    "step-not-open": _going_on("step", "STEP_STARTED", "STEP_FINISHED names"),
+    "step-not-open": _going_on("step", "STEP_STARTED"),
     "step-of-another": Rule(
-        "STEP_FINISHED carries the subagentRunId of its STEP_STARTED: steps are counted for each owner apart.",
-        "step {it} is open under {holder}, not under {claimer}; the agent that starts a step finishes it",
+        "step {it} is open under {holder}, not under {claimer}; the agent that starts a step finishes it"
     ),
     # owners
-    "null-tag": Rule(
-        "subagentRunId is left out for the parent agent, never null: on events, messages and interrupts.",
-        "{where} carries subagentRunId: null; leave it out for the parent agent",
-    ),
+    "null-tag": Rule("{where} carries subagentRunId: null; leave it out for the parent agent"),
     "wrong-owner": Rule(
-        "An event that continues, ends or reopens a thing carries the subagentRunId of its owner, or none.",
-        "{noun} {it} belongs to {owner}, not to {claimer}; carry the owner's subagentRunId, or none",
+        "{noun} {it} belongs to {owner}, not to {claimer}; carry the owner's subagentRunId, or none"
     ),
     "parent-of-another": Rule(
-        "A tool call has the owner of the message that carries it.",
         "tool call {it} would belong to {claimer}, but the message {carrier} that carries it to {owner}; "
         "a call has the owner of its message",
     ),
     # the life of a subagent
-    "null-field": Rule(
-        "The optional fields of SUBAGENT_STARTED, SUBAGENT_FINISHED and SUBAGENT_ERROR are left out, never null.",
-        "{name} of subagent {it} is null; leave it out",
-    ),
+    "null-field": Rule("{name} of subagent {it} is null; leave it out"),
     "subagent-already-active": Rule(
-        "SUBAGENT_STARTED names an invocation that is not active.",
-        "subagent {it} is already active; send SUBAGENT_FINISHED or SUBAGENT_ERROR first",
+        "subagent {it} is already active; send SUBAGENT_FINISHED or SUBAGENT_ERROR first"
     ),
     "subagent-reused": Rule(
-        "An invocation that ended does not start again in the same run; a later run may continue it.",
-        "subagent {it} has ended in this run; a new invocation needs a new subagentRunId",
+        "subagent {it} has ended in this run; a new invocation needs a new subagentRunId"
     ),
     "subagent-parent-unknown": Rule(
-        "parentSubagentRunId names an invocation that was started in this run.",
-        "the parent {parent} of subagent {it} was not started in this run; send its SUBAGENT_STARTED first",
+        "the parent {parent} of subagent {it} was not started in this run; send its SUBAGENT_STARTED first"
     ),
-    "subagent-not-active": Rule(
-        "SUBAGENT_FINISHED and SUBAGENT_ERROR name an invocation that is active.",
-        "no subagent {it} is active (active: {open}); send SUBAGENT_STARTED first",
-    ),
+    "subagent-not-active": Rule("no subagent {it} is active (active: {open}); send SUBAGENT_STARTED first"),
     # required by the text, not checked by the client 1.0.0
     "run-finished-wrong-run-id": Rule(
-        "RUN_FINISHED carries the runId of the RUN_STARTED it closes.",
         "RUN_FINISHED names run {it}, but the open run is {run}; send the id of the run that ends",
         strict=True,
     ),
     "run-finished-wrong-thread-id": Rule(
-        "RUN_FINISHED carries the threadId of the RUN_STARTED it closes.",
         "RUN_FINISHED names thread {it}, but run {run} was started on {thread}; send the thread of the run",
         strict=True,
     ),
     "second-run-on-another-thread": Rule(
-        "All runs of a stream carry one threadId.",
         "RUN_STARTED names thread {it}, but this stream belongs to {thread}; give each thread its own stream",
         strict=True,
     ),
     "run-id-reused": Rule(
-        "A runId names one run; to run again is a new run with a new runId.",
         "run {it} was already in this stream; a new run needs a new runId",
         strict=True,
     ),
     "own-parent": Rule(
-        "parentRunId names the run that spawned this one, so never the run itself.",
         "run {it} names itself as its parent; leave parentRunId out, or name the run that spawned it",
         strict=True,
     ),
     "duplicate-interrupt-id": Rule(
-        "An interrupt's id is unique in its run, since a resume entry answers by it.",
         "two interrupts carry the id {it}, so one answer would stand for both; give each its own",
         strict=True,
     ),
-    "bad-chunk": Rule(
-        "A chunk opens a thing and names it, or continues an open one without contradicting it.",
-        "{problem}",
-    ),
+    "bad-chunk": Rule("{problem}"),
     "unknown-type": Rule(
-        "Every event has a type that AG-UI 1.0 describes.",
         "{it} is no event type of AG-UI 1.0, and clients drop it; send data without a type of its own as CUSTOM",
         strict=True,
     ),
     "truncated-stream": Rule(
-        "A stream ends after RUN_FINISHED or RUN_ERROR, not inside a run.",
         "the stream ended inside run {it} (open: {open}), which so has no outcome; end it with RUN_FINISHED or "
         "RUN_ERROR",
         strict=True,
     ),
     "no-run": Rule(
-        "A stream holds at least one RUN_STARTED or RUN_ERROR.",
         "the stream ended before it began; send RUN_STARTED, or RUN_ERROR when the run could not begin",
         strict=True,
     ),
