@@ -59,10 +59,7 @@ class Recording(ABC):
     def golden(self) -> str:
         """The events of all runs as lines."""
         events = (event for run in range(len(self.runs)) for event in self.events(run))
-        return "".join(
-            f"{json.dumps(event.model_dump(mode='json', by_alias=True), ensure_ascii=False)}\n"
-            for event in events
-        )
+        return "".join(f"{json.dumps(event.model_dump(mode='json', by_alias=True))}\n" for event in events)
 
     def keep(self, path: Path) -> None:
         """Write the events beside the parts; look at the difference before keeping it."""
