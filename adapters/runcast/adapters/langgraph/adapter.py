@@ -91,9 +91,10 @@ class LangGraphAdapter:
 
     async def forget(self, thread_id: str) -> None:
         """Delete the thread's checkpoints, of subgraphs too. A remote graph keeps its own: delete them there."""
-        saver = self.saver
-        if isinstance(saver, BaseCheckpointSaver):
-            if type(saver).adelete_thread is BaseCheckpointSaver.adelete_thread:  # of synchronous programs
+        saver: Any = self.saver
+        base: Any = BaseCheckpointSaver
+        if isinstance(saver, base):
+            if saver.__class__.adelete_thread is base.adelete_thread:  # of synchronous programs
                 await asyncio.to_thread(saver.delete_thread, thread_id)
             else:
                 await saver.adelete_thread(thread_id)
