@@ -1,16 +1,33 @@
 """Spans and counters for OpenTelemetry, where its API package is installed, and the run's ids for log records.
 
-Knows runs from the outside: their ids, agent, length and end. Holds nothing of their content.
+Spans follow OpenTelemetry's conventions for generative AI: `invoke_agent` around a run, `chat` and `execute_tool` inside it.
+Knows a run's ids, agent, length, models, tools, tokens and end. Holds nothing of its content.
 """
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Generator
+import re
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
+
+from ag_ui.core import (
+    Event,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    TokenUsage,
+    ToolCallEndEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+)
+
+from runcast.slim.folding.run_metadata import RunMetadata, metadata_of
+from runcast.slim.values.type_guards import is_mapping
 
 
 def _optional(name: str) -> Any:
@@ -23,6 +40,7 @@ def _optional(name: str) -> Any:
 metrics, trace = _optional("metrics"), _optional("trace")
 # Made once: it counts for the provider of the moment, also one that is set later.
 RUNS = None if metrics is None else metrics.get_meter("runcast").create_counter("runcast.runs", description="runs by how they ended")  # fmt: skip
+TRACEPARENT = re.compile("00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 RUNNING: ContextVar[tuple[str, str]] = ContextVar("runcast.running", default=("-", "-"))
 
 
@@ -43,40 +61,176 @@ def _quoted(id: str) -> str:
     return id if id.isprintable() else repr(id)
 
 
+class JsonLines(logging.Formatter):
+    """A log record as one line of JSON: time, level, logger, message, thread, run, trace, and the error's text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        thread_id, run_id = RUNNING.get()
+        found: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            "thread_id": None if thread_id == "-" else thread_id,
+            "run_id": None if run_id == "-" else run_id,
+            "trace": None if trace is None else traceparent(trace.get_current_span()),
+            "error": self.formatException(record.exc_info) if record.exc_info else None,
+        }
+        return json.dumps({name: value for name, value in found.items() if value is not None})
+
+
 class RunSpan:
-    """The span of one run."""
+    """The span of one run, and those of its model calls and tools, which its events begin and end."""
 
-    def __init__(self, span: Any) -> None:
+    def __init__(self, span: Any, context: Any = None) -> None:
         self._span = span
+        self._context = context  # in which the inner spans are
+        self._chats: dict[str, Any] = {}  # by the id of the message that the call writes
+        self._writing: dict[str, set[str]] = {}  # its message and calls that are open
+        self._calls: dict[str, tuple[str, str]] = {}  # a call's tool, and its message
+        self._tools: dict[str, Any] = {}  # by call
 
-    def ended(self, *, status: str, events: int, code: str | None) -> None:
-        """Record its status, its number of entries and its error code."""
+    @property
+    def traceparent(self) -> str | None:
+        """The run's place in its trace, as W3C Trace Context writes it; None where nothing is traced."""
+        return None if self._span is None else traceparent(self._span)
+
+    def feed(self, event: Event) -> None:
+        """Begin or end the span that this event is about."""
+        if self._span is None or not self._span.is_recording():
+            return
+        match event:
+            case TextMessageStartEvent() if event.role not in ("user", "system", "developer"):
+                self._write(event.message_id, event.message_id)
+            case TextMessageEndEvent():
+                self._written(event.message_id, event.message_id, metadata_of(event))
+            case ToolCallStartEvent():
+                message = event.parent_message_id or event.tool_call_id
+                self._calls[event.tool_call_id] = (event.tool_call_name, message)
+                self._write(message, event.tool_call_id)
+            case ToolCallEndEvent() if event.tool_call_id in self._calls:
+                name, message = self._calls.pop(event.tool_call_id)
+                self._written(message, event.tool_call_id, metadata_of(event))
+                known = {"gen_ai.tool.name": name, "gen_ai.tool.call.id": event.tool_call_id}
+                self._tools[event.tool_call_id] = self._begin("execute_tool", name, known)
+            case ToolCallResultEvent():
+                self._close_chats()
+                tool = self._tools.pop(event.tool_call_id, None)
+                if tool is not None:
+                    if metadata_of(event).get("error") is True:
+                        tool.set_attribute("error.type", "tool_error")
+                    tool.end()
+            case _:
+                pass
+
+    def _begin(self, operation: str, name: str, known: dict[str, Any]) -> Any:
+        attributes = {"gen_ai.operation.name": operation, **known}
+        return trace.get_tracer("runcast").start_span(
+            f"{operation} {name}".rstrip(), context=self._context, attributes=attributes
+        )
+
+    def _write(self, message: str, part: str) -> None:
+        """A model writes a message or a call of one."""
+        for other in [each for each in self._chats if each != message and not self._writing[each]]:
+            self._chats.pop(other).end()
+        if message not in self._chats:
+            self._chats[message] = self._begin("chat", "", {})
+            self._writing[message] = set()
+        self._writing[message].add(part)
+
+    def _written(self, message: str, part: str, facts: RunMetadata) -> None:
+        chat = self._chats.get(message)
+        if chat is None:
+            return
+        self._writing[message].discard(part)
+        model, usage, reason = (facts.get(each) for each in ("model", "usage", "finish_reason"))
+        if isinstance(model, str):
+            chat.update_name(f"chat {model}")
+            chat.set_attribute("gen_ai.response.model", model)
+        if isinstance(reason, str):
+            chat.set_attribute("gen_ai.response.finish_reasons", [reason])
+        for name, count in zip(("input", "output"), _counts(usage), strict=False):
+            chat.set_attribute(f"gen_ai.usage.{name}_tokens", count)
+
+    def _close_chats(self) -> None:
+        for chat in self._chats.values():
+            chat.end()
+        self._chats.clear()
+
+    def ended(
+        self, *, status: str, events: int, code: str | None, usage: Sequence[TokenUsage] | None = None
+    ) -> None:
+        """Record its status, its number of entries, its error code and its tokens; end what is open."""
         if self._span is None:
             return
+        self._close_chats()
+        for tool in self._tools.values():  # no result came
+            tool.set_attribute("error.type", status)
+            tool.end()
         self._span.set_attributes({"runcast.status": status, "runcast.events": events})
+        for name in ("input_tokens", "output_tokens") if usage else ():
+            total = sum(getattr(each, name) or 0 for each in usage or ())
+            self._span.set_attribute(f"gen_ai.usage.{name}", total)
         if code is not None:
             self._span.set_attribute("error.type", code)
         if RUNS is not None:
             RUNS.add(1, {"runcast.status": status})
 
 
+def _counts(usage: Any) -> list[int]:
+    """Tokens in and out, of a message's usage."""
+    found: list[Any] = [usage.get(name) for name in ("prompt", "completion")] if is_mapping(usage) else []
+    return [each for each in found if isinstance(each, int)] if None not in found else []
+
+
+def traceparent(span: Any) -> str | None:
+    """A span as W3C Trace Context writes it; None when it belongs to no trace."""
+    found = span.get_span_context()
+    if not found.is_valid:
+        return None
+    return f"00-{found.trace_id:032x}-{found.span_id:016x}-{int(found.trace_flags):02x}"
+
+
 @contextmanager
-def run_span(agent: str, thread_id: str, run_id: str, attempt: int) -> Generator[RunSpan]:
-    """A span around a run; what the agent's own libraries trace and log is inside it."""
+def run_span(
+    agent: str,
+    thread_id: str,
+    run_id: str,
+    attempt: int,
+    *,
+    framework: str = "runcast",
+    before: object = None,
+) -> Generator[RunSpan]:
+    """A span around a run; what the agent's own libraries trace and log is inside it. It is linked with the span
+    `before`, a traceparent: the attempt that this run resumes."""
     token = RUNNING.set((thread_id, run_id))
     try:
-        yield from _span(agent, thread_id, run_id, attempt)
+        if trace is None:
+            yield RunSpan(None)
+            return
+        known = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.provider.name": framework,
+            "gen_ai.agent.name": agent,
+            "gen_ai.conversation.id": thread_id,
+            "runcast.run_id": run_id,
+            "runcast.attempt": attempt,
+        }
+        tracer = trace.get_tracer("runcast")
+        with tracer.start_as_current_span(
+            f"invoke_agent {agent}", attributes=known, links=_links(before)
+        ) as span:
+            yield RunSpan(span, trace.set_span_in_context(span))
     finally:
         RUNNING.reset(token)
 
 
-def _span(agent: str, thread_id: str, run_id: str, attempt: int) -> Generator[RunSpan]:
-    if trace is None:
-        yield RunSpan(None)
-        return
-    known = {"gen_ai.agent.name": agent, "gen_ai.conversation.id": thread_id, "runcast.run_id": run_id}
-    tracer = trace.get_tracer("runcast")
-    with tracer.start_as_current_span(
-        "runcast.run", attributes={**known, "runcast.attempt": attempt}
-    ) as span:
-        yield RunSpan(span)
+def _links(before: object) -> list[Any]:
+    """A link with the span that a traceparent names; none for any other value."""
+    found = TRACEPARENT.fullmatch(before) if isinstance(before, str) else None
+    if found is None:
+        return []
+    trace_id, span_id, flags = (int(each, 16) for each in found.groups())
+    context = trace.SpanContext(trace_id, span_id, is_remote=True, trace_flags=trace.TraceFlags(flags))
+    return [trace.Link(context, {"runcast.link": "resumes"})]

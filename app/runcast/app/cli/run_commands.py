@@ -31,7 +31,7 @@ from runcast.app.cli.targets import enter, find, load
 from runcast.app.errors import BadRequest
 from runcast.app.host.cast import Cast
 from runcast.app.http.page import PageOptions
-from runcast.app.telemetry import RunIds
+from runcast.app.telemetry import JsonLines, RunIds
 from runcast.app.webhooks.answer_links import AnswerLinks
 from runcast.broadcast import BroadcastConfig
 
@@ -177,7 +177,7 @@ async def run(settings: Settings, served: Served) -> None:
     """Serve until a signal, then let runs end."""
     from runcast.app.serve import address, listen, open_browser, server
 
-    log_to_stderr(settings.log_level)
+    log_to_stderr(settings.log_level, settings.log_format)
     access: dict[str, Any] = {
         name: load(target)
         for name in ("authorize", "identify", "tenant")
@@ -215,9 +215,11 @@ async def _entered(served: Served, stack: AsyncExitStack) -> list[Adapter]:
     return [await enter(target, served.hosting, stack) for target in targets]
 
 
-def log_to_stderr(level: str) -> None:
+def log_to_stderr(level: str, form: str = "text") -> None:
     """Log lines carry their thread and run, those of agents too."""
     handler = logging.StreamHandler()
+    if form == "json":
+        handler.setFormatter(JsonLines())
     handler.addFilter(RunIds())
     layout = "%(levelname)s %(name)s [%(thread_id)s %(run_id)s]: %(message)s"
     logging.basicConfig(level=level.upper(), format=layout, handlers=[handler])

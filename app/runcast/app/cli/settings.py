@@ -49,6 +49,7 @@ class Settings(BaseSettings):
     lease: float = Field(default=15.0, ge=0.1)  # seconds before a dead node's runs may be recovered
     recover: Literal["report", "continue", "off"] = "report"  # what becomes of runs whose process died
     recover_every: float = Field(default=5.0, gt=0)  # seconds between two searches for such runs
+    log_format: Literal["text", "json"] = "text"  # of a line of the host's own log
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @field_validator("cors", mode="before")

@@ -130,9 +130,10 @@ class Launcher:
         parent = None if request.parent is None else await self._parent(request, thread_id, request.parent)
         anew = parent is None and request.edge == "branch"
         state = None if anew else await cast.state(thread_id, request.parent)
-        resume, attempt = start.resume, 1
+        resume, attempt, before = start.resume, 1, None
         if parent is not None and state is not None and request.edge == "resume":
             attempt = parent.attempt + 1
+            before = (await cast.threads.metadata_of(thread_id, parent)).get("traceparent")
             check_answers(request, parent, state)
             if request.unfinished:
                 resume = to_finish(state)
@@ -140,7 +141,11 @@ class Launcher:
             resume = AgentState(start.adapter.name, framework={"anew": True})
         history = _history(request, state)
         return RunPlan(
-            request.with_history(thread_id, start.run_id, history), state, attempt=attempt, resume=resume
+            request.with_history(thread_id, start.run_id, history),
+            state,
+            attempt=attempt,
+            resume=resume,
+            before=before,
         )
 
     async def _parent(self, request: RunRequest, thread_id: str, name: str) -> RunInfo:

@@ -13,7 +13,7 @@ from ag_ui.core import RunStartedEvent, ToolCallResultEvent
 
 from runcast.app.errors import NotFound
 from runcast.slim import AgentState, RunInfo, RunLog, SlimSerializer, UnknownThread
-from runcast.slim.folding.run_metadata import metadata_of
+from runcast.slim.folding.run_metadata import RunMetadata, metadata_of
 
 _PAGE = 1_000  # entries read at once
 
@@ -67,10 +67,14 @@ class Threads:
 
     async def agent_of(self, thread_id: str, run: RunInfo) -> str | None:
         """The name of the agent that a run is of, as its RUN_STARTED has it."""
+        name = (await self.metadata_of(thread_id, run)).get("agent")
+        return name if isinstance(name, str) else None
+
+    async def metadata_of(self, thread_id: str, run: RunInfo) -> RunMetadata:
+        """Runcast's metadata of a run's RUN_STARTED."""
         entries = await self._log.entries(thread_id, run.first_seq - 1, 1)
         event = entries[0].event if entries else None
-        name = metadata_of(event).get("agent") if isinstance(event, RunStartedEvent) else None
-        return name if isinstance(name, str) else None
+        return metadata_of(event) if isinstance(event, RunStartedEvent) else {}
 
     async def known(self, thread_id: str, run_id: str | None) -> RunInfo:
         """A run of the thread, the newest unless one is named; raises `NotFound`."""

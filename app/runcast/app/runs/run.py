@@ -19,7 +19,7 @@ from runcast.adapters import Adapter, failure
 from runcast.app.errors import AppError
 from runcast.app.runs.handle import RunHandle, RunResult, Terminal, result_of, truncated
 from runcast.app.runs.run_plan import RunPlan
-from runcast.app.telemetry import run_span
+from runcast.app.telemetry import RunSpan, run_span
 from runcast.slim import Conflict, RunLog, SlimError, SlimSerializer, SnapshotTaker
 from runcast.slim.folding.run_metadata import METADATA_KEY, metadata_of
 
@@ -77,6 +77,7 @@ class LocalRun:
         self._task: asyncio.Task[RunResult] | None = None
         self._abandoned = False
         self._turn = asyncio.Lock()  # of the log's next entry: the adapter's, or one announced
+        self._span = RunSpan(None)
 
     def begin(self) -> None:
         """Drive the run, in a task of its own."""
@@ -139,9 +140,11 @@ class LocalRun:
     # --------------------------------------------------------------- driving
 
     async def _drive(self) -> RunResult:
-        with run_span(self.adapter.name, self.thread_id, self.run_id, self.attempt) as span:
+        ids, before = (self.thread_id, self.run_id, self.attempt), self._plan.before
+        with run_span(self.adapter.name, *ids, before=before) as self._span:
             result = await self._recorded()
-            span.ended(status=result.status, events=self.last_seq - self.first_seq + 1, code=result.code)
+            count, usage = self.last_seq - self.first_seq + 1, getattr(self._terminal, "usage", None)
+            self._span.ended(status=result.status, events=count, code=result.code, usage=usage)
             return result
 
     async def _recorded(self) -> RunResult:
@@ -193,6 +196,7 @@ class LocalRun:
             event = self._completed(event)
         elif isinstance(event, RunFinishedEvent | RunErrorEvent):
             self._terminal = event
+        self._span.feed(event)
         await self._append(event)
 
     async def _append(self, event: Event) -> None:
@@ -211,6 +215,8 @@ class LocalRun:
         own = {"agent": self.adapter.name, **metadata_of(event)}
         if self.attempt > 1:
             own["attempt"] = self.attempt
+        if self._span.traceparent is not None:
+            own["traceparent"] = self._span.traceparent
         update: dict[str, Any] = {
             "metadata": {**metadata, METADATA_KEY: own},
             "input": event.input or self.input,

@@ -26,6 +26,7 @@ class RunPlan:
     base: AgentState | None = None  # the thread before the run
     attempt: int = 1
     resume: ResumePoint | None = None
+    before: object = None  # the traceparent of the attempt that this run resumes
     # emitted right after RUN_STARTED, given the messages of its input
     corrections: Callable[[Sequence[Message]], Sequence[Event]] = lambda asked: ()
 

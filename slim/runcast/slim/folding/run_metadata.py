@@ -31,6 +31,7 @@ PLACE_KEY = "runcast.place"  # on a LangGraph message: the task that emitted it,
 Key: TypeAlias = Literal[
     # RUN_STARTED
     "agent",  # the agent's name
+    "traceparent",  # the run's span, as W3C Trace Context writes it
     "attempt",  # which attempt of the run this is, counted from 1; also on steps
     "framework",  # the framework's name; on a terminal event a mapping: what the framework needs to resume
     "resumed_from",  # the framework's position that the run continues from
