@@ -81,10 +81,10 @@ fuzz: setup  ## ten minutes of hostile inputs; ARGS="--seconds 60 --only wire,hu
 	  echo "atheris has no wheel here: the home loop searches, which is slower"
 	PYTHONPATH=.venv/fuzz $(BIN)/python -m tests.fuzz $(ARGS)
 
-PICTURED := page=page killed=page-killed scene-booking-light=page-form inspector-past-dark=page-past narrow-langgraph=page-phone
+PICTURED := page=page killed-1360-light=page-killed scene-booking-light=page-form inspector-past-dark=page-past narrow-langgraph=page-phone
 picture: setup  ## the pictures in docs/ anew: the demo's own run, killed and resumed, and more, in Chromium
-	RUNCAST_SCREENSHOTS=build/pictures $(BIN)/python -m pytest -q -n 0 tests/e2e/test_page_restarts.py \
-	  tests/e2e/test_page_everywhere.py tests/e2e/test_page_pictures.py -k "worker_is_killed or axe or langgraph"
+	RUNCAST_SCREENSHOTS=build/pictures $(BIN)/python -m pytest -q -n 0 tests/e2e/test_page_demo.py tests/e2e/test_page_form.py \
+	  tests/e2e/test_page_graph.py tests/e2e/test_page_everywhere.py tests/e2e/test_page_pictures.py -k "kills or axe or langgraph or graph or context"
 	for each in $(PICTURED); do cp build/pictures/$${each%=*}.png docs/$${each#*=}.png; done
 
 build: setup  ## wheel and sdist in dist/

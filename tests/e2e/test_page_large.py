@@ -7,17 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from ag_ui.core import (
-    Event,
-    RunAgentInput,
-    ToolCallArgsEvent,
-    ToolCallEndEvent,
-    ToolCallResultEvent,
-    ToolCallStartEvent,
-)
 
 from runcast.app import Cast
-from tests.app.agents import said
 from tests.app.serving import Served, serving
 from tests.conftest import missing
 from tests.e2e.browser import MISSING, Browser, Tab, browsing, program
@@ -49,26 +40,13 @@ async def host() -> AsyncIterator[Served]:
     cast.register(Lengthy(50, 98), name="long")
     cast.register(Lengthy(500, 98), name="endless")
     cast.register(Lengthy(10_000, 2), name="many")
-    cast.register(heavy)
     async with serving(cast) as it:
         await (await cast.say("small", "go", agent="short")).result()
         for _ in range(10):
             await (await cast.say("large", "go", agent="long")).result()
         await (await cast.say("single", "go", agent="endless")).result()
         await (await cast.say("many", "go", agent="many")).result()
-        await (await cast.say("heavy", "go", agent="heavy")).result()
         yield it
-
-
-async def heavy(input: RunAgentInput) -> AsyncIterator[Event]:
-    """Calls a tool with a result of 5 MB."""
-    yield ToolCallStartEvent(tool_call_id="c1", tool_call_name="dump")
-    yield ToolCallArgsEvent(tool_call_id="c1", delta="{}")
-    yield ToolCallEndEvent(tool_call_id="c1")
-    rows = "\n".join(f"row {n:06d} " + "x" * 39 for n in range(100_000))
-    yield ToolCallResultEvent(message_id="m1", tool_call_id="c1", content=rows)
-    for event in said(input.run_id, *(f"word{n} " for n in range(98))):
-        yield event
 
 
 async def opening(browser: Browser, host: Served, thread: str) -> tuple[Tab, float]:
@@ -157,20 +135,4 @@ async def test_ten_thousand_messages_are_all_there_and_few_of_them_are_drawn(
     assert await tab.js("document.querySelectorAll('#timeline > li').length") < 1_000
     await tab.press("Jump to latest")
     await tab.until("document.querySelector('#timeline > li:last-child')?.textContent.includes('word1')")
-    assert tab.errors == []
-
-
-async def test_a_result_of_5_mb_is_opened_beside_a_part_at_a_time_and_searched(
-    host: Served, browser: Browser
-) -> None:
-    tab = await browser.tab(f"{host.url}/?thread=heavy")
-    await tab.press("Full result")
-    await tab.until("document.getElementById('full-text')?.textContent.startsWith('row 000000')")
-    assert await tab.js("document.getElementById('full-text').textContent.length") == 100_000
-    await tab.press_named("Close", "#full")
-    await tab.press("Full result")
-    await tab.until("document.getElementById('search-result') !== null")
-    await tab.type("#search-result", "row 099999")
-    await tab.until("document.getElementById('full-text').textContent.startsWith('row 099999')")
-    assert await tab.js("document.querySelector('#full [role=status]').textContent") == "1 found"
     assert tab.errors == []

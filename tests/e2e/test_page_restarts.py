@@ -47,8 +47,6 @@ async def test_the_worker_is_killed_and_the_page_goes_on(browser: Browser, tmp_p
         await desk.worker.kill()
         await tab.until("document.getElementById('resume') !== null")  # the log knows when the lease is over
         assert await tab.js("document.getElementById('status').textContent") == "Cut short"
-        await tab.size(1360, 900)
-        await tab.shot("killed")
         await desk.worker.start()
         await tab.press("Resume")
         await tab.until("runcast.view.status === 'interrupted'", 30)
@@ -57,7 +55,7 @@ async def test_the_worker_is_killed_and_the_page_goes_on(browser: Browser, tmp_p
         await tab.click("#tab-timeline")
         await tab.size(1360, 900)
         await tab.js(SETTLED)
-        await tab.shot("page")  # the README's: `make picture`
+        await tab.shot("resumed")
         await tab.press("Yes")
         await tab.until(f"runcast.view.status === 'completed' && {AT_EASE}")
         late = await browser.tab(f"{desk.cast.access.first_url(url)}&thread=night")

@@ -34,7 +34,10 @@ export function Header() {
         runcast
       </span>
       {desk.renaming.value ? (
-        <Rename title={title} />
+        <>
+          <h1 class="hidden">{title}</h1>
+          <Rename title={title} />
+        </>
       ) : (
         <h1 id="title" title={session.thread ?? undefined}>
           {title}

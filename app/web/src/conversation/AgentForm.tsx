@@ -18,7 +18,7 @@ export function AgentForm({ session, agent }: { session: Session; agent: AgentRo
     <details
       id="agent-form"
       class="agent-form"
-      open={session.thread === null && (needed || values.wrong.value.size > 0)}
+      open={needed || (session.thread === null && values.wrong.value.size > 0)}
     >
       <summary>What {agent.name} is given with the message</summary>
       {forms.map((each) => (

@@ -27,6 +27,7 @@ export function spansOf(
   const spans: Span[] = [];
   let before: Run | null = null;
   const seen = new Set<string>();
+  const ends = new Map<string, number>();
   let spoken: Speech | null = null;
   for (const item of items) {
     const run = runs[item.run ?? ""];
@@ -45,24 +46,26 @@ export function spansOf(
           tokens: null,
         });
       }
+      const end = run.ended
+        ? Date.parse(run.ended)
+        : run.status === "in_progress" && !stalled
+          ? now
+          : lastOf(items, run.id, start);
+      ends.set(run.id, end);
       spans.push({
         key: item.key,
         kind: "run",
         name: `run ${run.id.slice(0, 8)}`,
         state: run.status === "in_progress" && stalled ? "cut short" : run.status,
         start,
-        end: run.ended
-          ? Date.parse(run.ended)
-          : run.status === "in_progress" && !stalled
-            ? now
-            : lastOf(items, run.id, start),
+        end,
         depth: 0,
         tokens: (run.usage ?? run.spent).total || null,
       });
       before = run;
       spoken = null;
     } else if (DRAWN.has(item.kind)) {
-      spans.push(spanOf(item, now));
+      spans.push(spanOf(item, item.state === "cut short" ? (ends.get(item.run ?? "") ?? now) : now));
       spoken = null;
     } else if (SPOKEN.has(item.kind) && item["started"] && item["role"] !== "user") {
       spoken = speech(item, spoken, now);
@@ -87,7 +90,7 @@ function speech(item: Item, former: Speech | null, now: number): Speech {
 function spanOf(item: Item, now: number): Span {
   const start = Date.parse(item["started"] as string);
   const ms = item["ms"] as number | null | undefined;
-  const end = ms != null ? start + ms : item.state === "running" ? now : start;
+  const end = ms != null ? start + ms : item.state === "running" || item.state === "cut short" ? now : start;
   const total = (item["usage"] as { total?: number } | undefined)?.total ?? null;
   return {
     key: item.key,
@@ -106,7 +109,7 @@ function lastOf(items: readonly Item[], run: string, start: number): number {
   return items.reduce(
     (last, item) =>
       item.run === run && item["started"]
-        ? Math.max(last, Date.parse(item["started"] as string) + Number(item["ms"] ?? 0))
+        ? Math.max(last, Date.parse((item["until"] ?? item["started"]) as string) + Number(item["ms"] ?? 0))
         : last,
     start,
   );

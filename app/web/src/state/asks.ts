@@ -40,6 +40,12 @@ export function asksOf(event: AguiEvent | undefined, run: string): Item[] {
   ];
 }
 
+/** The name of the agent whose run this event begins. */
+export function agentOf(event: AguiEvent | undefined): string | null {
+  const { agent } = (event?.metadata?.["runcast"] ?? {}) as { agent?: unknown };
+  return typeof agent === "string" ? agent : null;
+}
+
 type Piece = { type: string; text?: string };
 const pieces = (content: unknown): Piece[] | null => (Array.isArray(content) ? (content as Piece[]) : null);
 const textOf = (content: unknown): string =>

@@ -84,7 +84,7 @@ export class Desk {
   /** The agent that the next message goes to, as far as the page knows which. */
   get agentRow(): AgentRow | undefined {
     const only = this.agents.value.length === 1 ? this.agents.value[0] : undefined;
-    return this.rows.value.get(this.chosenAgent ?? only ?? "");
+    return this.rows.value.get(this.chosenAgent ?? this.session.value.agent.value ?? only ?? "");
   }
 
   /** A thread may have begun. */

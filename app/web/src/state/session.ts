@@ -3,7 +3,7 @@ import { batch, computed, signal } from "@preact/signals";
 import { type Interrupt, type Item, type Link, type View, watch } from "../client/runcast.js";
 import type { Message } from "../fold/events.js";
 import type { Answer, Api, Part, RunRow, Size, Started } from "./api.js";
-import { asksOf } from "./asks.js";
+import { agentOf, asksOf } from "./asks.js";
 import { History } from "./history.js";
 import { RequestFailed, steady } from "./steady.js";
 
@@ -52,6 +52,7 @@ export class Session {
   readonly size = signal<Size | null>(null);
   readonly asks = signal<ReadonlyMap<number, Item[]>>(new Map()); // seq of a run's start -> what a person wrote
   readonly stalled = signal(false); // the newest run's process died, and nothing has resumed it
+  readonly agent = signal<string | null>(null); // whose thread it is, once that was read
   readonly draft = signal("");
   readonly files = signal<File[]>([]); // that go with the message
   readonly branchFrom = signal<string | null>(null);
@@ -210,6 +211,7 @@ export class Session {
       if (thread === null || this.asks.value.has(seq)) continue;
       const { events } = await this.api.events(thread, seq - 1, 1);
       if (this.closed) return;
+      if (this.agent.value === null) this.agent.value = agentOf(events[0]?.event); // of the newest run: it comes first
       this.asks.value = new Map([...this.asks.value, [seq, asksOf(events[0]?.event, run)]]);
     }
   });

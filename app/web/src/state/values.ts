@@ -36,10 +36,15 @@ export class Values {
 
   /** What goes with a message; null where something has to be filled in or mended first. */
   forwarded(agent: AgentRow | undefined, session: Session): { forwarded?: Record<string, unknown> } | null {
+    if (agent === undefined) return {};
+    // In a thread that has begun, only what was filled in, or what cannot be left out.
     const wanted = asked(agent).filter(
-      (each) => session.thread === null || this.given.value.has(`${agent?.name} ${each.place}`),
+      (each) =>
+        session.thread === null ||
+        this.given.value.has(`${agent.name} ${each.place}`) ||
+        check(this.of(agent, each) ?? {}, each.schema).size > 0,
     );
-    if (agent === undefined || wanted.length === 0) return {};
+    if (wanted.length === 0) return {};
     const found = wanted.map((each) => [each.place, this.of(agent, each)] as const);
     const wrong = new Map(
       wanted
