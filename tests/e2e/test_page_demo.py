@@ -19,8 +19,10 @@ pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 GROWING = "runcast.view.items.some((each) => each.kind === 'text' && each.complete === false)"
 # In the middle of the resumed run, or at its question where that was sooner than a look.
-GROWN = "runcast.view.items.some((each) => each.run === runcast.view.run && each.complete === false && each.text.length > 60)"
-RESUMED = f"(runcast.view.runs[runcast.view.run].attempt > 1 && {GROWN}) || runcast.view.status === 'interrupted'"
+GROWN = "runcast.view.items.some((each) => each.kind === 'text' && each.run === runcast.view.run && each.complete === false && each.text.length > 60)"
+RESUMED = (
+    f"(runcast.view.runs[runcast.view.run].attempt > 1 && {GROWN}) || runcast.view.status === 'interrupted'"
+)
 STRUCK = "document.querySelectorAll('.broken s, .struck s').length"
 
 
