@@ -1,5 +1,5 @@
 // `/runcast.js`, `/reader.js` and `/runcast-thread.js`: one ES module each, without dependencies. The fold is compiled
-// alone only by the test that holds it to Python's.
+// alone only by the test that holds it to Python's. `agui` is for npm alone: it extends what its peers export.
 import preact from "@preact/preset-vite";
 import { defineConfig } from "vite";
 
@@ -8,6 +8,7 @@ const ENTRIES: Record<string, string> = {
   reader: "src/client/reader.ts",
   "runcast-thread": "src/element.tsx",
   fold: "src/fold/conversation.ts",
+  agui: "src/agui/index.ts",
 };
 
 export default defineConfig(({ mode }) => ({
@@ -19,6 +20,6 @@ export default defineConfig(({ mode }) => ({
     target: "es2022",
     minify: mode === "runcast-thread", // the others are read by people
     lib: { entry: ENTRIES[mode] ?? mode, formats: ["es"], fileName: () => `${mode}.js` },
-    rolldownOptions: { output: { codeSplitting: false } },
+    rolldownOptions: { external: /^(@ag-ui|rxjs)/, output: { codeSplitting: false } },
   },
 }));

@@ -23,6 +23,7 @@ from tests.app.serving import Served, over, post_run, run_input, sent, serving
 THREAD_ROUTES = [
     ("GET", "/threads/{id}/envelopes"),
     ("GET", "/threads/{id}/events"),
+    ("GET", "/threads/{id}/join"),
     ("GET", "/threads/{id}/snapshot"),
     ("GET", "/threads/{id}/runs"),
     ("GET", "/threads/{id}/tools/call/result"),
@@ -454,3 +455,26 @@ async def test_asker_is_wrapped_for_its_tenant_and_resumed(two_tenants: Served) 
     await over(two_tenants.cast.for_tenant("ann"))
     runs = (await two_tenants.http.get("/threads/t1/runs")).json()["runs"]
     assert [run["status"] for run in runs] == ["interrupted", "completed"]
+
+
+async def test_a_refused_origin_is_named_in_the_log_once_with_the_setting(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    page = "https://shop.example"
+    async with serving() as host:
+        for path in ("/threads", "/agents"):
+            answer = await host.http.get(path, headers={"origin": page})
+            assert "access-control-allow-origin" not in answer.headers
+        await host.http.get("/threads", headers={"origin": host.url})
+        for n in range(50):
+            await host.http.get("/threads", headers={"origin": f"https://{n}.example"})
+    told = [each.getMessage() for each in caplog.records if "was refused" in each.getMessage()]
+    assert (len(told), len(set(told))) == (20, 20)
+    assert [each for each in told if page in each] == [
+        f"a page of '{page}' was refused; if it is yours, allow it: `cors=` of asgi(), or RUNCAST_CORS"
+    ]
+    caplog.clear()
+    async with serving(cors=[page]) as host:
+        answer = await host.http.get("/threads", headers={"origin": page})
+        assert answer.headers["access-control-allow-origin"] == page
+    assert "was refused" not in caplog.text

@@ -173,6 +173,14 @@ class ChatMessages(TypedDict):
     messages: list[dict[str, Any]]
 
 
+class JoinPage(TypedDict):
+    """The events that bring an empty client to the thread's end; `head` is the `seq` of that."""
+
+    epoch: str
+    head: Seq
+    events: list[dict[str, Any]]
+
+
 class RunRow(TypedDict):
     """A run and its place in the thread's tree."""
 

@@ -82,8 +82,8 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "token": Parameter("a token for this thread, from `POST /broadcasting/token`", {"type": "string"}),
     "Last-Event-ID": Parameter(
-        "the id of the last event received, `epoch:seq`; overrides `after` and `epoch`",
-        {"type": "string", "pattern": "^[^:]*:[0-9]{1,16}$"},
+        "the id of the last event received, as it was; overrides `after` and `epoch`",
+        {"type": "string", "pattern": r"^[^:]*:[0-9]{1,16}(\.[0-9]{1,16})?$"},
         "header",
     ),
     "filter_by_prefix": Parameter("the beginning of the channels' names", {"type": "string"}),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import asdict
 from typing import Any
 
@@ -46,7 +47,7 @@ from runcast.app.http.json_shapes import (
     thread_row,
 )
 from runcast.app.http.page import PageOptions
-from runcast.app.http.sse import live, of_run, position
+from runcast.app.http.sse import join_position, joined, live, of_run, position
 from runcast.app.nodes.agent_descriptions import asked, described
 from runcast.app.nodes.requests import threads_of
 from runcast.app.runs.run import Run
@@ -158,6 +159,26 @@ async def events(request: ApiRequest, thread_id: str) -> Answer | EventStream:
         page |= {"mark": entries[-1].mark} if entries[-1].mark else {}
     rows = b",".join(b'{"seq":%d,"event":%s}' % (each.seq, encode(each.event)) for each in entries)
     return Answer(_with(page, b"events", b"[%s]" % rows))
+
+
+async def join(request: ApiRequest, thread_id: str) -> Answer | EventStream:
+    """What an empty client needs to be where the thread is; by the Accept header followed by what comes, live."""
+    await request.allow_thread(thread_id)
+    log, last = request.cast.log, request.headers.get("last-event-id")
+    if "text/event-stream" not in request.headers.get("accept", "") or request.method != "GET":
+        async with aclosing(log.join(thread_id)) as portions:
+            past = await anext(portions)
+        page: dict[str, Any] = {"epoch": past.epoch or "", "head": past.seq}
+        return Answer(_with(page, b"events", b"[%s]" % b",".join(encode(each) for each in past.events)))
+    if not last:
+        return EventStream(joined(log, thread_id, None, None), request.options.keepalive)
+    wanted, at = join_position(last)
+    thread = await log.thread(thread_id)
+    epoch, head = ("", 0) if thread is None else (thread.epoch, thread.last_seq)
+    gone = any(each.pruned and each.first_seq <= at < each.last_seq for each in await log.runs(thread_id))
+    if gone or wanted.epoch not in ("", epoch) or not at <= wanted.offset <= head:
+        raise Gone("this position is no longer valid: join anew, without Last-Event-ID")
+    return EventStream(joined(log, thread_id, at, wanted.offset), request.options.keepalive)
 
 
 async def snapshot(request: ApiRequest, thread_id: str) -> Answer:

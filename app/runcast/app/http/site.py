@@ -5,6 +5,7 @@ Starlette routes, over the rows of `route_table.py`. Knows who may come in; does
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -38,9 +39,11 @@ try:
 except ImportError as error:
     raise ImportError("to serve over HTTP, install runcast[server]") from error
 
+logger = logging.getLogger("runcast.app")
 SEGMENTS = "runcast.segments"  # in a scope: the decoded path below the mount point
 BY_URL = "runcast.by_url"  # in a scope: whether the local host's token came in the query
 NEEDS_TOKEN = "this host needs its token: open the address that it printed at start, or send `Authorization: Bearer <token>`"
+REPORTED = 20  # origins that are refused and named in the log
 REFUSED = 4009  # the Pusher protocol's code for a connection that is not authorized
 
 
@@ -51,6 +54,7 @@ class Site:
         self.cast = cast
         self.options = options
         self._hubs: dict[str, HubApp] = {}  # by tenant
+        self._refused: set[str] = set()  # origins that were reported
         self.router = Router(
             [
                 *(Route(path, Resource(self, rows)) for path, rows in _by_path().items()),
@@ -69,7 +73,10 @@ class Site:
         """Serve one request or socket."""
         match scope["type"]:
             case "http":
-                origin = headers_of(scope).get("origin")
+                headers = headers_of(scope)
+                origin = headers.get("origin")
+                if origin and not own_origin(headers, self.options.cors):
+                    self._report_refused(origin)
                 for_all = self._for_all if origin and "*" in self.options.cors else self._http
                 await (self._for_named if origin in self._named else for_all)(scope, receive, send)
             case "websocket":
@@ -78,6 +85,16 @@ class Site:
                 await self.router(scope, receive, send)
             case _:
                 pass
+
+    def _report_refused(self, origin: str) -> None:
+        """Log a refused origin, once: its browser only reports that the answer cannot be read."""
+        if origin in self._refused or len(self._refused) >= REPORTED:
+            return
+        self._refused.add(origin)
+        logger.warning(
+            "a page of %r was refused; if it is yours, allow it: `cors=` of asgi(), or RUNCAST_CORS",
+            origin[:200],
+        )
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -34,6 +34,24 @@ async def live(log: RunLog, thread_id: str, after: int, epoch: str | None) -> As
             return  # the reader reconnects with its position, and gets the error then
 
 
+async def joined(log: RunLog, thread_id: str, at: int | None, after: int | None) -> AsyncGenerator[bytes]:
+    """For an empty client that comes late: all it needs of the past, then the rest; `at` and `after` go on after a cut.
+
+    A position holds once all events before it are applied, so only the last event of a portion has an id; the past of
+    a thread without events is an id alone.
+    """
+    try:
+        async with aclosing(log.join(thread_id, at=at, after=after)) as portions:
+            async for portion in portions:
+                at = portion.seq if at is None else at
+                place = f"{portion.epoch or ''}:{at}.{portion.seq}"
+                for event in portion.events[:-1]:
+                    yield encode_sse(event)
+                yield encode_sse(portion.events[-1], place) if portion.events else f"id: {place}\n\n".encode()
+    except SlimError:
+        return  # the reader comes back with its position: a slow one goes on, others get the error then
+
+
 async def of_run(run: Run, log: RunLog) -> AsyncGenerator[bytes]:
     """One run from its start to its end; one that is cut short ends with an error event without an id."""
     ended = False
@@ -62,6 +80,15 @@ def position(last_event_id: str) -> Position:
     if not (seq.isascii() and seq.isdigit() and len(seq) <= 16):
         raise BadRequest("send Last-Event-ID as it was received")
     return Position.of(history, int(seq))
+
+
+def join_position(last_event_id: str) -> tuple[Position, int]:
+    """The position in an id of a joined thread, and where the thread was joined."""
+    epoch, _, places = last_event_id.rpartition(":")
+    at, _, seq = places.partition(".")
+    if not all(each.isascii() and each.isdigit() and len(each) <= 16 for each in (at, seq)):
+        raise BadRequest("send Last-Event-ID as it was received: epoch:joined.seq")
+    return Position(epoch, int(seq)), int(at)
 
 
 def _sse(entry: Entry) -> bytes:
