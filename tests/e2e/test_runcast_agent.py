@@ -104,6 +104,7 @@ async def test_a_run_torn_at_every_event_ends_as_an_untorn_one_and_http_agent_do
         official = await answers("official", official=True, every=3)
     for name, mine, theirs in zip(SOME, torn, whole, strict=True):
         assert plain(mine) == plain(theirs), name
+    assert torn[-1]["unhandled"] == 0
     lost = [each for each in official if each["raised"]]
     assert len(lost) == len(SOME), "an HttpAgent came back"
 
@@ -112,10 +113,23 @@ def batched(names: list[str], size: int) -> list[list[str]]:
     return [names[at : at + size] for at in range(0, len(names), size)]
 
 
+SHOWN = (
+    "type",
+    "runId",
+    "messageId",
+    "toolCallId",
+    "stepName",
+    "subagentRunId",
+    "delta",
+    "content",
+    "snapshot",
+)
+
+
 def plain(answer: dict[str, Any]) -> dict[str, Any]:
     """What an application saw, without what differs from run to run."""
     text = json.dumps({key: answer[key] for key in ("events", "messages", "state", "raised")})
     seen: dict[str, Any] = json.loads(text.replace("torn-", "").replace("whole-", ""))
-    for event in seen["events"]:
-        event.pop("timestamp", None)
+    # Client 0.0.59 drops fields it has no schema for, in the stream of an HttpAgent alone.
+    seen["events"] = [{key: value for key, value in each.items() if key in SHOWN} for each in seen["events"]]
     return seen

@@ -15,6 +15,8 @@ import { Observable } from "rxjs";
 console.warn = console.debug = console.info = console.error = () => {};
 process.env.SUPPRESS_TRANSFORMATION_WARNINGS = "1";
 const { RuncastAgent } = await import(pathToFileURL(process.argv[2]).href);
+let unhandled = 0; // an HttpAgent whose line breaks leaves a rejection that ends a Node process
+process.on("unhandledRejection", () => (unhandled += 1));
 const DONE = new TextEncoder().encode("\n\n");
 
 /** fetch, on a line that breaks after so many events: as a reset connection does, in the middle of the next one. */
@@ -102,7 +104,10 @@ async function whole({ threads }) {
   for (const { id, runs } of threads) {
     const agent = new Scripted({ threadId: id });
     const events = watched(agent);
-    for (agent.script of runs) await agent.runAgent().catch(() => {});
+    for (agent.script of runs) {
+      agent.pendingInterrupts = []; // they were answered elsewhere
+      await agent.runAgent().catch(() => {});
+    }
     answers.push(seen(agent, events));
   }
   return answers;
@@ -118,7 +123,7 @@ async function run({ url, asks, official = false, every }) {
     agent.addMessage({ id: `u-${run}`, role: "user", content: say });
     let raised = null;
     await agent.runAgent({ runId: run }).catch((error) => (raised = String(error?.message ?? error)));
-    answers.push(seen(agent, events, { raised }));
+    answers.push(seen(agent, events, { raised, unhandled }));
   }
   return answers;
 }

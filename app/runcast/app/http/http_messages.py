@@ -11,6 +11,7 @@ from typing import Any, cast
 from urllib.parse import parse_qsl, unquote
 
 import orjson
+from ag_ui.core import RunAgentInput
 
 from runcast.app.errors import BadRequest, NotAllowed, TooLarge, TooSlow, WrongMedia
 from runcast.app.host.cast import Cast
@@ -237,3 +238,11 @@ def query_of(scope: Scope) -> dict[str, str]:
 def identifier(what: str, value: Any) -> str:
     """An id that a client sent, as one that can be stored and logged."""
     return checked_identifier(what, value, error=BadRequest)
+
+
+def check_ids(given: RunAgentInput) -> None:
+    """Raise unless the ids of a run's input can be stored and logged."""
+    identifier("threadId", given.thread_id)
+    identifier("runId", given.run_id)
+    if given.parent_run_id is not None:
+        identifier("parentRunId", given.parent_run_id)

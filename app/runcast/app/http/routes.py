@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from contextlib import aclosing
 from dataclasses import asdict
 from typing import Any
 
-from ag_ui.core import RunAgentInput
-
 from runcast.adapters import drawing_of
-from runcast.app.errors import BadRequest, Closing, Gone, NotFound, TooLarge
+from runcast.app.errors import BadRequest, Closing, Gone, NotFound
 from runcast.app.host.cast import Cast
 from runcast.app.host.prometheus import numbers
-from runcast.app.http.body_budget import MOST_MESSAGES, MOST_VALUES, over_budget
-from runcast.app.http.http_messages import Answer, ApiRequest, EventStream, identifier
+from runcast.app.http.body_budget import heavy_input
+from runcast.app.http.http_messages import Answer, ApiRequest, EventStream, check_ids, identifier
 from runcast.app.http.json_shapes import (
     LONGEST_TITLE,
     AgentList,
@@ -47,7 +44,7 @@ from runcast.app.http.json_shapes import (
     thread_row,
 )
 from runcast.app.http.page import PageOptions
-from runcast.app.http.sse import join_position, joined, live, of_run, position
+from runcast.app.http.sse import joined, live, of_run, past_of, position
 from runcast.app.nodes.agent_descriptions import asked, described
 from runcast.app.nodes.requests import threads_of
 from runcast.app.runs.run import Run
@@ -165,20 +162,10 @@ async def join(request: ApiRequest, thread_id: str) -> Answer | EventStream:
     """What an empty client needs to be where the thread is; by the Accept header followed by what comes, live."""
     await request.allow_thread(thread_id)
     log, last = request.cast.log, request.headers.get("last-event-id")
-    if "text/event-stream" not in request.headers.get("accept", "") or request.method != "GET":
-        async with aclosing(log.join(thread_id)) as portions:
-            past = await anext(portions)
-        page: dict[str, Any] = {"epoch": past.epoch or "", "head": past.seq}
-        return Answer(_with(page, b"events", b"[%s]" % b",".join(encode(each) for each in past.events)))
-    if not last:
-        return EventStream(joined(log, thread_id, None, None), request.options.keepalive)
-    wanted, at = join_position(last)
-    thread = await log.thread(thread_id)
-    epoch, head = ("", 0) if thread is None else (thread.epoch, thread.last_seq)
-    gone = any(each.pruned and each.first_seq <= at < each.last_seq for each in await log.runs(thread_id))
-    if gone or wanted.epoch not in ("", epoch) or not at <= wanted.offset <= head:
-        raise Gone("this position is no longer valid: join anew, without Last-Event-ID")
-    return EventStream(joined(log, thread_id, at, wanted.offset), request.options.keepalive)
+    if "text/event-stream" in request.headers.get("accept", "") and request.method == "GET":
+        return EventStream(await joined(log, thread_id, last), request.options.keepalive)
+    place, events = await past_of(log, thread_id)
+    return Answer(_with(place, b"events", b"[%s]" % b",".join(encode(each) for each in events)))
 
 
 async def snapshot(request: ApiRequest, thread_id: str) -> Answer:
@@ -291,12 +278,10 @@ async def run_agent(request: ApiRequest, name: str | None = None) -> EventStream
     dropped: list[str] = []
     body = await request.body()
     heavy = len(body) >= HEAVY
-    given = (
-        await beside(lambda: _heavy_input(body, dropped)) if heavy else decode_input(body, dropped=dropped)
-    )
+    given = await beside(lambda: heavy_input(body, dropped)) if heavy else decode_input(body, dropped=dropped)
     if dropped:
         logger.warning("AG-UI 1.0 has no such parts, dropped from a run's input: %r", dropped[:5])
-    _check_ids(given)
+    check_ids(given)
     await request.allow_thread(given.thread_id)
     cast = request.cast
     on_busy: Any = request.query.get("on_busy")
@@ -415,19 +400,6 @@ def _agent(cast: Cast, name: str | None) -> str:
         known = ", ".join(cast.agents) or "none"
         raise NotFound(f"name the agent at the end of the path; there are: {known}")
     return next(iter(cast.agents)) if name is None else cast.agent(name).name
-
-
-def _heavy_input(body: bytes, dropped: list[str]) -> RunAgentInput:
-    if over_budget(body):
-        raise TooLarge(f"a body has at most {MOST_MESSAGES} messages and {MOST_VALUES} JSON values here")
-    return decode_input(body, dropped=dropped)
-
-
-def _check_ids(given: RunAgentInput) -> None:
-    identifier("threadId", given.thread_id)
-    identifier("runId", given.run_id)
-    if given.parent_run_id is not None:
-        identifier("parentRunId", given.parent_run_id)
 
 
 def _only(given: dict[str, Any], shape: type) -> dict[str, Any]:

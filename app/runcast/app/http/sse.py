@@ -10,12 +10,13 @@ from contextlib import aclosing
 
 from ag_ui.core import RunErrorEvent, RunFinishedEvent
 
-from runcast.app.errors import BadRequest, Over
+from runcast.app.errors import BadRequest, Gone, Over
 from runcast.app.host.followers import entries_of
 from runcast.app.nodes.handover import RemoteRun
 from runcast.app.runs.run import Run
 from runcast.broadcast import Position
 from runcast.slim import Entry, ReaderTooSlow, RunLog, SlimError, encode_sse
+from runcast.slim.wire.codec import AnyEvent
 
 
 async def live(log: RunLog, thread_id: str, after: int, epoch: str | None) -> AsyncGenerator[bytes]:
@@ -34,12 +35,26 @@ async def live(log: RunLog, thread_id: str, after: int, epoch: str | None) -> As
             return  # the reader reconnects with its position, and gets the error then
 
 
-async def joined(log: RunLog, thread_id: str, at: int | None, after: int | None) -> AsyncGenerator[bytes]:
-    """For an empty client that comes late: all it needs of the past, then the rest; `at` and `after` go on after a cut.
+async def joined(log: RunLog, thread_id: str, last: str | None) -> AsyncGenerator[bytes]:
+    """For an empty client that comes late: all it needs of the past, then the rest; `last` goes on after a cut.
+
+    Raises `Gone` for an old position.
 
     A position holds once all events before it are applied, so only the last event of a portion has an id; the past of
     a thread without events is an id alone.
     """
+    at, after = await _joined_place(log, thread_id, last) if last else (None, None)
+    return _portions(log, thread_id, at, after)
+
+
+async def past_of(log: RunLog, thread_id: str) -> tuple[dict[str, str | int], list[AnyEvent]]:
+    """Where the thread is now, and what an empty client needs to be there."""
+    async with aclosing(log.join(thread_id)) as portions:
+        past = await anext(portions)
+    return {"epoch": past.epoch or "", "head": past.seq}, past.events
+
+
+async def _portions(log: RunLog, thread_id: str, at: int | None, after: int | None) -> AsyncGenerator[bytes]:
     try:
         async with aclosing(log.join(thread_id, at=at, after=after)) as portions:
             async for portion in portions:
@@ -82,13 +97,20 @@ def position(last_event_id: str) -> Position:
     return Position.of(history, int(seq))
 
 
-def join_position(last_event_id: str) -> tuple[Position, int]:
-    """The position in an id of a joined thread, and where the thread was joined."""
+async def _joined_place(log: RunLog, thread_id: str, last_event_id: str) -> tuple[int, int]:
+    """Where a thread was joined, and the last seq received, by the id of an event; raises `Gone` for an old one."""
     epoch, _, places = last_event_id.rpartition(":")
     at, _, seq = places.partition(".")
     if not all(each.isascii() and each.isdigit() and len(each) <= 16 for each in (at, seq)):
         raise BadRequest("send Last-Event-ID as it was received: epoch:joined.seq")
-    return Position(epoch, int(seq)), int(at)
+    thread = await log.thread(thread_id)
+    known, head = ("", 0) if thread is None else (thread.epoch, thread.last_seq)
+    pruned = any(
+        each.pruned and each.first_seq <= int(at) < each.last_seq for each in await log.runs(thread_id)
+    )
+    if pruned or epoch not in ("", known) or not int(at) <= int(seq) <= head:
+        raise Gone("this position is no longer valid: join anew, without Last-Event-ID")
+    return int(at), int(seq)
 
 
 def _sse(entry: Entry) -> bytes:

@@ -64,10 +64,7 @@ export class RuncastAgent extends HttpAgent {
 
   /** Show the thread as it is, and the run that is active in it, to its end. */
   override connectAgent(parameters?: RunParameters, subscriber?: AgentSubscriber): Promise<RunResult> {
-    return this.alone(() => {
-      if (this.abortController.signal.aborted) this.abortController = new AbortController();
-      return super.connectAgent(parameters, subscriber);
-    });
+    return this.alone(() => this.show(parameters, subscriber));
   }
 
   /** The events of a new run. */
@@ -148,7 +145,7 @@ export class RuncastAgent extends HttpAgent {
         ...named,
       });
       this.forget();
-      return super.connectAgent(undefined, subscriber);
+      return this.show(undefined, subscriber);
     });
   }
 
@@ -160,6 +157,13 @@ export class RuncastAgent extends HttpAgent {
   }
 
   // ----------------------------------------------------------------- parts
+
+  /** Connect. The client would ask for answers to open questions first, but another client may have given them. */
+  private show(parameters?: RunParameters, subscriber?: AgentSubscriber): Promise<RunResult> {
+    if (this.abortController.signal.aborted) this.abortController = new AbortController();
+    this.pendingInterrupts = [];
+    return super.connectAgent(parameters, subscriber);
+  }
 
   /** Empty the agent, so that the thread as it is now can be joined. */
   private forget(): void {
@@ -214,7 +218,7 @@ export class RuncastAgent extends HttpAgent {
           if (first.done) continue;
           this.held.upcoming = behind(first.value, events);
         }
-        await super.connectAgent();
+        await this.show();
         pause = 0;
       } catch (error) {
         if (error instanceof Refused && error.status === 410) this.forget();
