@@ -31,7 +31,7 @@ def decode(event: dict[str, Any]) -> Event:
 
 def recorded(path: Path, thread: str) -> list[Event]:
     """A recording's events, as events of a thread of that id."""
-    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+    found = [json.loads(line) for line in path.read_bytes().splitlines() if line]
     return [decode(each | ({"threadId": thread} if "threadId" in each else {})) for each in found]
 
 
