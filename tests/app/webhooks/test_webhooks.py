@@ -121,6 +121,22 @@ async def test_every_end_of_a_run_is_told_and_verified_by_the_standards_package(
     assert len(set(ids)) == 4
 
 
+async def test_a_message_that_waits_is_told() -> None:
+    gated = Gated()
+    async with receiving() as there:  # noqa: SIM117  closed after the cast
+        async with Cast.open("memory://", agents=[gated], webhooks=[there.hook("queued")]) as cast:
+            await cast.start(gated, ask())
+            waiting = await cast.say("t1", "and then", on_busy="queue")
+            (told,) = await there.count(1)
+            gated.open()
+            async with asyncio.timeout(PATIENCE):
+                await waiting.result()
+            await empty(cast)
+    assert (told["type"], told["data"]["run_id"]) == ("run.queued", waiting.run_id)
+    assert told["data"]["on_busy"] == "queue"
+    assert len(there.got) == 1
+
+
 async def test_by_thread_tenant_and_kind(url: str) -> None:
     async with receiving() as there:
 

@@ -22,7 +22,7 @@ except ImportError as error:
 from runcast.app.cli.common import compactly, finish, guarded, known, line, opened, thread_ids, working
 from runcast.app.errors import BadRequest
 from runcast.app.host.thread_reader import Threads
-from runcast.app.http.json_shapes import run_row
+from runcast.app.http.thread_routes import run_row
 from runcast.slim import Entry, RunLog, SlimSerializer, encode, export_evidence, fold
 from runcast.slim.archive.line_files import read_file
 

@@ -14,15 +14,15 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 from weakref import WeakSet
 
-from ag_ui.core import Message, ResumeEntry, RunAgentInput, UserMessage
+from ag_ui.core import Message, RunAgentInput, UserMessage
 
 from runcast.adapters import Adapter, ResumePoint, UnknownRun
-from runcast.app.errors import BadRequest, Busy, NotFound, Over
+from runcast.app.errors import BadRequest, NotFound, Over
 from runcast.app.host.agents import Agents
 from runcast.app.host.cast_options import CastOptions, CastSettings, OpenSettings, options_from
 from runcast.app.host.followers import Followers
 from runcast.app.host.host_stats import numbers_of
-from runcast.app.host.launch import Launcher, check_answers
+from runcast.app.host.launch import Launcher
 from runcast.app.host.outlets import elsewhere, outlets, own_hub
 from runcast.app.host.thread_reader import Threads
 from runcast.app.keeping.forgetting import Forgetter
@@ -232,7 +232,7 @@ class Cast:
         runs = await self.log.runs(input.thread_id)
         if input.resume and runs:
             answers = entries_in(input.resume)
-            return await self._resume(runs[-1], input.thread_id, answers, agent=agent, given=input)
+            return await self.launcher.resume(runs[-1], input.thread_id, answers, agent=agent, given=input)
         parent = input.parent_run_id
         if parent is None or not runs:
             return await self.start(agent, input, on_busy=on_busy)
@@ -292,31 +292,7 @@ class Cast:
         Every open question needs an answer: `{interrupt_id: payload}`, or resume entries.
         """
         last = await self.threads.known(thread_id, None)
-        return await self._resume(last, thread_id, entries_in(answers), agent=agent)
-
-    async def _resume(
-        self,
-        last: RunInfo,
-        thread_id: str,
-        entries: list[ResumeEntry],
-        *,
-        agent: Any = None,
-        given: RunAgentInput | None = None,
-    ) -> Run:
-        if last.status == "in_progress":
-            raise Busy(f"run {last.run_id} of this thread is active: wait for it, or stop it")
-        input = given or input_for(thread_id, self.options.new_id(), parent=last.run_id, resume=entries)
-        name = "" if agent is not None else await self.threads.agent_of(thread_id, last)
-        adapter = self.agents.bound(agent) if agent is not None else self.agent(name or "")
-        request = RunRequest(
-            adapter.name, input, "resume", last.run_id, unfinished=not entries, append=given is None
-        )
-        if (
-            not self.options.work
-        ):  # refused here, while the asker can still be answered; the worker checks again
-            state = await self.threads.state(thread_id, last.run_id)
-            check_answers(request, last, state or AgentState(adapter.name))
-        return await self.launcher.launch(request, thread_id, input.run_id, adapter=adapter)
+        return await self.launcher.resume(last, thread_id, entries_in(answers), agent=agent)
 
     async def recover(self, policy: Literal["report", "continue"] = "report") -> list[tuple[str, RunInfo]]:
         """Find the runs whose process died: mark them truncated, and with `continue` resume them.

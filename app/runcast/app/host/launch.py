@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ag_ui.core import Message
+from ag_ui.core import Message, ResumeEntry, RunAgentInput
 
 from runcast.adapters import Adapter, ResumePoint
 from runcast.app.errors import BadRequest, Busy, Closing, NotFound, Over, Overtaken
-from runcast.app.nodes.handover import RunRequest
+from runcast.app.nodes.handover import RunRequest, input_for
 from runcast.app.nodes.requests import is_stop, queue_for_worker
 from runcast.app.runs.resume_entries import check
 from runcast.app.runs.run import LocalRun, Run
@@ -111,6 +111,32 @@ class Launcher:
         if name is None:
             raise BadRequest(f"name the agent to run; there are: {', '.join(cast.agents) or 'none'}")
         return cast.agent(name)
+
+    async def resume(
+        self,
+        last: RunInfo,
+        thread_id: str,
+        entries: list[ResumeEntry],
+        *,
+        agent: Any = None,
+        given: RunAgentInput | None = None,
+    ) -> Run:
+        """Resume a run with answers, or where it was cut short."""
+        cast = self._cast
+        if last.status == "in_progress":
+            raise Busy(f"run {last.run_id} of this thread is active: wait for it, or stop it")
+        input = given or input_for(thread_id, cast.options.new_id(), parent=last.run_id, resume=entries)
+        name = "" if agent is not None else await cast.threads.agent_of(thread_id, last)
+        adapter = cast.agents.bound(agent) if agent is not None else cast.agent(name or "")
+        request = RunRequest(
+            adapter.name, input, "resume", last.run_id, unfinished=not entries, append=given is None
+        )
+        if (
+            not cast.options.work
+        ):  # refused here, while the asker can still be answered; the worker checks again
+            state = await cast.threads.state(thread_id, last.run_id)
+            check_answers(request, last, state or AgentState(adapter.name))
+        return await self.launch(request, thread_id, input.run_id, adapter=adapter)
 
     async def _plan_under_lease(self, start: Launch) -> RunPlan:
         log, request = self._cast.log, start.request

@@ -16,7 +16,7 @@ import orjson
 from runcast.app.errors import BadRequest, Gone, NotFound
 from runcast.app.host.cast import Cast
 from runcast.app.http.http_messages import Answer, ApiRequest
-from runcast.app.webhooks.messages import told_of
+from runcast.app.webhooks.letters import told_of
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'",

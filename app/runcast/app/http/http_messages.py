@@ -17,7 +17,9 @@ from runcast.app.errors import BadRequest, NotAllowed, TooLarge, TooSlow, WrongM
 from runcast.app.host.cast import Cast
 from runcast.app.http.page import PageOptions
 from runcast.broadcast.json_bytes import dumps
+from runcast.slim import decode_input
 from runcast.slim.values.identifiers import identifier as checked_identifier
+from runcast.slim.values.type_guards import as_list, as_object
 
 try:
     from starlette.datastructures import Headers
@@ -31,6 +33,7 @@ LARGEST = 2**53 - 1
 COMMENT = b": still here\n\n"
 BODY_TIMEOUT = 20.0  # seconds, and so many more as its bytes take at SLOWEST_BODY
 SLOWEST_BODY = 16_384  # bytes a second
+MOST_MESSAGES, MOST_VALUES = 10_000, 200_000  # of one body
 SLICE = 100  # events of one stream in a row
 
 
@@ -246,3 +249,43 @@ def check_ids(given: RunAgentInput) -> None:
     identifier("runId", given.run_id)
     if given.parent_run_id is not None:
         identifier("parentRunId", given.parent_run_id)
+
+
+def over_budget(body: bytes) -> bool:
+    """Whether a body holds more messages or JSON values than this host reads, counted before anything is built of it. One
+    that is no JSON does not."""
+    try:
+        found: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return False
+    if len(as_list(as_object(found).get("messages"))) > MOST_MESSAGES:
+        return True
+    count, waiting = 0, [found]
+    while waiting and count <= MOST_VALUES:
+        value = waiting.pop()
+        inner = [*as_list(value), *as_object(value).values()]
+        count += len(inner)
+        waiting += inner
+    return count > MOST_VALUES
+
+
+def only(given: dict[str, Any], shape: type) -> dict[str, Any]:
+    """The body, if it has no field but those of its shape."""
+    known = [name for name in shape.__annotations__ if not name.startswith("__")]
+    for name in given:
+        if name not in known:
+            raise BadRequest(f"there is no field {name!r}; the fields are {', '.join(known)}")
+    return given
+
+
+def optional(given: Mapping[str, Any], name: str) -> str | None:
+    """An id of the body, or None."""
+    value = given.get(name)
+    return None if value is None else identifier(name, value)
+
+
+def heavy_input(body: bytes, dropped: list[str]) -> RunAgentInput:
+    """The run's input in a large body; raises `TooLarge` beyond the budget."""
+    if over_budget(body):
+        raise TooLarge(f"a body has at most {MOST_MESSAGES} messages and {MOST_VALUES} JSON values here")
+    return decode_input(body, dropped=dropped)

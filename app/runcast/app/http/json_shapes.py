@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired
 
-from ag_ui.core import AgentCapabilities, ContentPart, Message, ResumeEntry, RunAgentInput, UserMessage
-from pydantic import ConfigDict, Field, ValidationError
+from ag_ui.core import AgentCapabilities, ContentPart, ResumeEntry, RunAgentInput
+from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
 
 from runcast.adapters import AgentSchemas
-from runcast.app.errors import BadRequest
 from runcast.app.nodes.handover import Accepted, OnBusy
-from runcast.slim import RunInfo, ThreadInfo
 from runcast.slim.stores.records import Edge, RunStatus
 from runcast.slim.values.identifiers import LONGEST_ID
 
@@ -370,48 +368,3 @@ class ChannelProof(TypedDict):
 
     auth: str
     channel_data: NotRequired[str]
-
-
-def run_row(run: RunInfo) -> RunRow:
-    """A run as JSON."""
-    return {
-        "run_id": run.run_id,
-        "parent": run.parent,
-        "edge": run.edge,
-        "attempt": run.attempt,
-        "status": run.status,
-        "first_seq": run.first_seq,
-        "last_seq": run.last_seq,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
-        "terminal": run.terminal,
-        "usage": [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in run.usage or ()],
-        "pruned": run.pruned,
-    }
-
-
-def thread_row(thread: ThreadInfo) -> ThreadRow:
-    """A thread as JSON."""
-    return {
-        "thread_id": thread.thread_id,
-        "last_seq": thread.last_seq,
-        "created_at": thread.created_at,
-        "updated_at": thread.updated_at,
-        "active": thread.owner is not None,
-        "title": thread.title,
-        "status": thread.status,
-    }
-
-
-def message_of(given: Any, id: str) -> str | list[Message]:
-    """A message as a page sends it: a text, or parts of which some may be files."""
-    if isinstance(given, list) and given:
-        try:
-            return [UserMessage.model_validate({"id": id, "role": "user", "content": given})]
-        except ValidationError as error:
-            raise BadRequest(
-                f"message has a part that AG-UI 1.0 does not know: {error.errors()[0]['msg']}"
-            ) from None
-    if not isinstance(given, str) or not 0 < len(given) <= LONGEST_MESSAGE:
-        raise BadRequest(f"message must be 1 to {LONGEST_MESSAGE} characters, or a list of content parts")
-    return given

@@ -12,6 +12,7 @@ from typing import Any
 from ag_ui.core import AgentCapabilities
 
 from runcast.app.http import routes as r
+from runcast.app.http import thread_routes as care
 from runcast.app.http.answer_page import answer, ask
 from runcast.app.http.http_messages import Answer, ApiRequest
 from runcast.app.http.json_shapes import (
@@ -77,13 +78,13 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("runs", "GET", "/threads/{thread_id}/runs", "thread", r.runs, {JSON: RunList}),
     ApiRoute("tool_result", "GET", "/threads/{thread_id}/tools/{call_id}/result", "thread", r.tool_result, {JSON: ToolResult}, errors=(404,)),
     ApiRoute("say", "POST", "/threads/{thread_id}/runs", "thread", r.say, {JSON: Started}, 202, {JSON: Say}, errors=STARTS),
-    ApiRoute("queue", "GET", "/threads/{thread_id}/queue", "thread", r.queue, {JSON: QueueList}),
-    ApiRoute("edit", "POST", "/threads/{thread_id}/queue/{run_id}", "thread", r.edit, {JSON: QueueList}, accepts={JSON: Edit}, errors=(404, 409)),
-    ApiRoute("withdraw", "POST", "/threads/{thread_id}/queue/{run_id}/withdraw", "thread", r.withdraw, {JSON: QueueList}, errors=(404, 409)),
+    ApiRoute("queue", "GET", "/threads/{thread_id}/queue", "thread", care.queue, {JSON: QueueList}),
+    ApiRoute("edit", "POST", "/threads/{thread_id}/queue/{run_id}", "thread", care.edit, {JSON: QueueList}, accepts={JSON: Edit}, errors=(404, 409)),
+    ApiRoute("withdraw", "POST", "/threads/{thread_id}/queue/{run_id}/withdraw", "thread", care.withdraw, {JSON: QueueList}, errors=(404, 409)),
     ApiRoute("resume", "POST", "/threads/{thread_id}/resume", "thread", r.resume, {JSON: Started}, 202, {JSON: Resume}, True, errors=STARTS),
     ApiRoute("branch", "POST", "/threads/{thread_id}/branch", "thread", r.branch, {JSON: Started}, 202, {JSON: Branch}, errors=STARTS),
-    ApiRoute("rename", "POST", "/threads/{thread_id}/title", "thread", r.rename, {JSON: Titled}, 200, {JSON: Rename}, errors=(404,)),
-    ApiRoute("forget", "DELETE", "/threads/{thread_id}", "thread", r.forget, {JSON: Forgot}),
+    ApiRoute("rename", "POST", "/threads/{thread_id}/title", "thread", care.rename, {JSON: Titled}, 200, {JSON: Rename}, errors=(404,)),
+    ApiRoute("forget", "DELETE", "/threads/{thread_id}", "thread", care.forget, {JSON: Forgot}),
     ApiRoute("ask", "GET", "/answers/{link}", "anybody", ask, {HTML: str}, errors=LINKED),
     ApiRoute("answer", "POST", "/answers/{link}", "anybody", answer, {HTML: str}, accepts={FORM: ANYTHING}, errors=(*LINKED, 409, 429)),
     ApiRoute("begin", "POST", "/runs", "thread", r.say, {JSON: Started}, 202, {JSON: Say}, errors=STARTS),

@@ -15,19 +15,22 @@ from runcast.adapters import drawing_of
 from runcast.app.errors import BadRequest, Closing, Gone, NotFound
 from runcast.app.host.cast import Cast
 from runcast.app.host.prometheus import numbers
-from runcast.app.http.body_budget import heavy_input
-from runcast.app.http.http_messages import Answer, ApiRequest, EventStream, check_ids, identifier
+from runcast.app.http.http_messages import (
+    Answer,
+    ApiRequest,
+    EventStream,
+    check_ids,
+    heavy_input,
+    identifier,
+    only,
+    optional,
+)
 from runcast.app.http.json_shapes import (
-    LONGEST_TITLE,
     AgentList,
     Branch,
     ChatMessages,
-    Edit,
     EnvelopePage,
-    Forgot,
     Health,
-    QueueList,
-    Rename,
     Resume,
     RunList,
     Say,
@@ -35,16 +38,13 @@ from runcast.app.http.json_shapes import (
     Stop,
     Stopped,
     ThreadList,
-    Titled,
     Token,
     TokenFor,
     ToolResult,
-    message_of,
-    run_row,
-    thread_row,
 )
 from runcast.app.http.page import PageOptions
 from runcast.app.http.sse import joined, live, of_run, past_of, position
+from runcast.app.http.thread_routes import message_of, run_row, thread_row
 from runcast.app.nodes.agent_descriptions import asked, described
 from runcast.app.nodes.requests import threads_of
 from runcast.app.runs.run import Run
@@ -56,7 +56,6 @@ from runcast.broadcast import Position
 from runcast.broadcast.json_bytes import dumps
 from runcast.slim import RunLog, UnknownThread, decode_input, encode
 from runcast.slim.archive.beside import HEAVY, beside
-from runcast.slim.values.truncation import clean
 
 logger = logging.getLogger("runcast.app")
 MOST = 1_000  # envelopes, events or threads in one answer
@@ -194,68 +193,30 @@ async def tool_result(request: ApiRequest, thread_id: str, call_id: str) -> Answ
 async def say(request: ApiRequest, thread_id: str | None = None) -> Answer:
     """Start a run with one more message; without a thread, in a new one."""
     thread_id = await request.allow_thread(request.cast.options.new_id() if thread_id is None else thread_id)
-    given = _only(await request.json(), Say)
-    return await _say(request.cast, thread_id, given, from_run=_optional(given, "from_run"))
-
-
-async def queue(request: ApiRequest, thread_id: str) -> Answer:
-    """The messages that wait in a thread, the next one first."""
-    await request.allow_thread(thread_id)
-    rows: Any = [each.row() for each in await request.cast.queue.waiting(thread_id)]
-    return Answer(QueueList(messages=rows))
-
-
-async def edit(request: ApiRequest, thread_id: str, run_id: str) -> Answer:
-    """Change the words of a message that waits."""
-    await request.allow_thread(thread_id)
-    given = message_of(_only(await request.json(), Edit).get("message"), "")
-    if not isinstance(given, str):
-        raise BadRequest("a message that waits is edited in its words alone: send a text")
-    await request.cast.queue.edit(thread_id, run_id, given)
-    return await queue(request, thread_id)
-
-
-async def withdraw(request: ApiRequest, thread_id: str, run_id: str) -> Answer:
-    """Take back a message that waits."""
-    await request.allow_thread(thread_id)
-    await request.cast.queue.withdraw(thread_id, run_id)
-    return await queue(request, thread_id)
+    given = only(await request.json(), Say)
+    return await _say(request.cast, thread_id, given, from_run=optional(given, "from_run"))
 
 
 async def branch(request: ApiRequest, thread_id: str) -> Answer:
     """Start a run with one more message behind an earlier, named run."""
     await request.allow_thread(thread_id)
-    given = _only(await request.json(), Branch)
+    given = only(await request.json(), Branch)
     return await _say(request.cast, thread_id, given, from_run=identifier("from_run", given.get("from_run")))
 
 
 async def resume(request: ApiRequest, thread_id: str) -> Answer:
     """Answer the open questions, or continue after a crash, an error or a stop."""
     await request.allow_thread(thread_id)
-    given = _only(await request.json(), Resume)
+    given = only(await request.json(), Resume)
     answers = given.get("answers")
     if answers is not None and not isinstance(answers, list | dict):
         raise BadRequest("answers must be a list of resume entries, or an object of answers by interrupt id")
     return _started(await request.cast.resume(thread_id, answers))  # pyright: ignore[reportUnknownArgumentType]  # checked there
 
 
-async def rename(request: ApiRequest, thread_id: str) -> Answer:
-    """Give the thread a title that everybody sees who may see the thread; null takes it away."""
-    await request.allow_thread(thread_id)
-    title = _only(await request.json(), Rename).get("title")
-    if title is not None and not (isinstance(title, str) and 0 < len(title.strip()) <= LONGEST_TITLE):
-        raise BadRequest(f"title must be 1 to {LONGEST_TITLE} characters, or null")
-    title = None if title is None else clean(" ".join(title.split()))
-    try:
-        await request.cast.log.archive.rename(thread_id, title)
-    except UnknownThread as error:
-        raise NotFound(str(error)) from error
-    return Answer(Titled(title=title))
-
-
 async def stop(request: ApiRequest, run_id: str) -> Answer:
     """Stop a run on whichever node: at its framework's next step, or at once when `hard`."""
-    hard = _only(await request.json(), Stop).get("hard", False)
+    hard = only(await request.json(), Stop).get("hard", False)
     if not isinstance(hard, bool):
         raise BadRequest("hard must be true or false")
     for thread_id in await threads_of(request.cast, identifier("a run id", run_id)):
@@ -264,13 +225,6 @@ async def stop(request: ApiRequest, run_id: str) -> Answer:
             content = Stopped(thread_id=thread_id, run_id=run_id, status=status)
             return Answer(content, 200 if status == "stopped" else 202)
     raise NotFound(f"no run {run_id!r} is active here")
-
-
-async def forget(request: ApiRequest, thread_id: str) -> Answer:
-    """Forget a thread: stop its run, delete all that is kept of it on every node, and refuse its id from then on."""
-    await request.allow_thread(thread_id)
-    status = await request.cast.forget(thread_id)
-    return Answer(Forgot(thread_id=thread_id, status=status), 200 if status == "forgotten" else 202)
 
 
 async def run_agent(request: ApiRequest, name: str | None = None) -> EventStream:
@@ -291,7 +245,7 @@ async def run_agent(request: ApiRequest, name: str | None = None) -> EventStream
 
 async def token(request: ApiRequest) -> Answer:
     """A token for sockets that cannot send headers: it allows to watch one thread, for a minute."""
-    given = _only(await request.json(), TokenFor).get("thread_id")
+    given = only(await request.json(), TokenFor).get("thread_id")
     thread_id = await request.allow_thread(identifier("thread_id", given))
     made = watch_token(request.cast, thread_id)
     return Answer(Token(thread_id=thread_id, token=made, expires_in=LIFETIME))
@@ -378,9 +332,9 @@ def _position(request: ApiRequest) -> Position:
 
 
 async def _say(cast: Cast, thread_id: str, given: Mapping[str, Any], *, from_run: str | None) -> Answer:
-    message, agent = message_of(given.get("message"), cast.options.new_id()), _optional(given, "agent")
+    message, agent = message_of(given.get("message"), cast.options.new_id()), optional(given, "agent")
     props = given.get("forwarded_props")
-    on_busy: Any = _optional(given, "on_busy")
+    on_busy: Any = optional(given, "on_busy")
     if not isinstance(props, dict | None):
         raise BadRequest("forwarded_props must be an object, as an AG-UI client sends it")
     run = await cast.say(
@@ -400,20 +354,6 @@ def _agent(cast: Cast, name: str | None) -> str:
         known = ", ".join(cast.agents) or "none"
         raise NotFound(f"name the agent at the end of the path; there are: {known}")
     return next(iter(cast.agents)) if name is None else cast.agent(name).name
-
-
-def _only(given: dict[str, Any], shape: type) -> dict[str, Any]:
-    """The body, if it has no field but those of its shape."""
-    known = [name for name in shape.__annotations__ if not name.startswith("__")]
-    for name in given:
-        if name not in known:
-            raise BadRequest(f"there is no field {name!r}; the fields are {', '.join(known)}")
-    return given
-
-
-def _optional(given: Mapping[str, Any], name: str) -> str | None:
-    value = given.get(name)
-    return None if value is None else identifier(name, value)
 
 
 def _started(run: Run) -> Answer:

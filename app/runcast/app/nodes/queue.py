@@ -97,6 +97,7 @@ class Queue:
         if active is not None and Waiting(note, request).ahead:
             await self._stop(thread_id, active)
         await self.changed(thread_id)
+        await cast.outbox.queued(thread_id, run_id, {"agent": request.agent, "on_busy": policy})
         remote = RemoteRun(
             cast.log,
             cast.agent(request.agent),

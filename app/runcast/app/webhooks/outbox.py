@@ -21,7 +21,7 @@ from runcast.app.nodes.handover import note_id
 from runcast.app.nodes.mailboxes import at_every_ring
 from runcast.app.nodes.note_lease import NoteLease
 from runcast.app.nodes.requests import HOUR_MS
-from runcast.app.webhooks.messages import message, told_of
+from runcast.app.webhooks.letters import message, told_of
 from runcast.app.webhooks.posting import NotSent, post
 from runcast.app.webhooks.webhook import GAPS, Happening, Webhook, hooks_for, signed
 from runcast.slim import Note, RunInfo, SlimError

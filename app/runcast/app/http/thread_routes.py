@@ -1,0 +1,117 @@
+"""Routes that care for a thread: what waits in it, its title, its end; and threads, runs and messages as JSON.
+
+Knows `Cast`; does not know paths and permissions (`route_table.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ag_ui.core import Message, UserMessage
+from pydantic import ValidationError
+
+from runcast.app.errors import BadRequest, NotFound
+from runcast.app.http.http_messages import Answer, ApiRequest, only
+from runcast.app.http.json_shapes import (
+    LONGEST_MESSAGE,
+    LONGEST_TITLE,
+    Edit,
+    Forgot,
+    QueueList,
+    Rename,
+    RunRow,
+    ThreadRow,
+    Titled,
+)
+from runcast.slim import RunInfo, ThreadInfo, UnknownThread
+from runcast.slim.values.truncation import clean
+
+
+async def queue(request: ApiRequest, thread_id: str) -> Answer:
+    """The messages that wait in a thread, the next one first."""
+    await request.allow_thread(thread_id)
+    rows: Any = [each.row() for each in await request.cast.queue.waiting(thread_id)]
+    return Answer(QueueList(messages=rows))
+
+
+async def edit(request: ApiRequest, thread_id: str, run_id: str) -> Answer:
+    """Change the words of a message that waits."""
+    await request.allow_thread(thread_id)
+    given = message_of(only(await request.json(), Edit).get("message"), "")
+    if not isinstance(given, str):
+        raise BadRequest("a message that waits is edited in its words alone: send a text")
+    await request.cast.queue.edit(thread_id, run_id, given)
+    return await queue(request, thread_id)
+
+
+async def withdraw(request: ApiRequest, thread_id: str, run_id: str) -> Answer:
+    """Take back a message that waits."""
+    await request.allow_thread(thread_id)
+    await request.cast.queue.withdraw(thread_id, run_id)
+    return await queue(request, thread_id)
+
+
+async def rename(request: ApiRequest, thread_id: str) -> Answer:
+    """Give the thread a title that everybody sees who may see the thread; null takes it away."""
+    await request.allow_thread(thread_id)
+    title = only(await request.json(), Rename).get("title")
+    if title is not None and not (isinstance(title, str) and 0 < len(title.strip()) <= LONGEST_TITLE):
+        raise BadRequest(f"title must be 1 to {LONGEST_TITLE} characters, or null")
+    title = None if title is None else clean(" ".join(title.split()))
+    try:
+        await request.cast.log.archive.rename(thread_id, title)
+    except UnknownThread as error:
+        raise NotFound(str(error)) from error
+    return Answer(Titled(title=title))
+
+
+async def forget(request: ApiRequest, thread_id: str) -> Answer:
+    """Forget a thread: stop its run, delete all that is kept of it on every node, and refuse its id from then on."""
+    await request.allow_thread(thread_id)
+    status = await request.cast.forget(thread_id)
+    return Answer(Forgot(thread_id=thread_id, status=status), 200 if status == "forgotten" else 202)
+
+
+def run_row(run: RunInfo) -> RunRow:
+    """A run as JSON."""
+    return {
+        "run_id": run.run_id,
+        "parent": run.parent,
+        "edge": run.edge,
+        "attempt": run.attempt,
+        "status": run.status,
+        "first_seq": run.first_seq,
+        "last_seq": run.last_seq,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "terminal": run.terminal,
+        "usage": [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in run.usage or ()],
+        "pruned": run.pruned,
+    }
+
+
+def thread_row(thread: ThreadInfo) -> ThreadRow:
+    """A thread as JSON."""
+    return {
+        "thread_id": thread.thread_id,
+        "last_seq": thread.last_seq,
+        "created_at": thread.created_at,
+        "updated_at": thread.updated_at,
+        "active": thread.owner is not None,
+        "title": thread.title,
+        "status": thread.status,
+    }
+
+
+def message_of(given: Any, id: str) -> str | list[Message]:
+    """A message as a page sends it: a text, or parts of which some may be files."""
+    if isinstance(given, list) and given:
+        try:
+            return [UserMessage.model_validate({"id": id, "role": "user", "content": given})]
+        except ValidationError as error:
+            raise BadRequest(
+                f"message has a part that AG-UI 1.0 does not know: {error.errors()[0]['msg']}"
+            ) from None
+    if not isinstance(given, str) or not 0 < len(given) <= LONGEST_MESSAGE:
+        raise BadRequest(f"message must be 1 to {LONGEST_MESSAGE} characters, or a list of content parts")
+    return given
