@@ -22,6 +22,7 @@ from ag_ui.core import (
 from runcast.adapters import Adapter
 from runcast.adapters.frameworks import Hosting
 from runcast.app import BadRequest
+from runcast.app.cli.run_commands import Served, adapters_of
 from runcast.app.cli.targets import enter, find
 from tests.servers import own_schema, postgres_server
 
@@ -207,6 +208,79 @@ async def test_a_question_is_answered_by_the_hosts_own_checkpointer(place: Path)
         assert "".join(texts) == "from-env default None yes"
 
 
+SHAPES = """
+from langchain.agents import create_agent
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langgraph.func import entrypoint, task
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
+
+
+class Words(GenericFakeChatModel):
+    messages: object = None
+
+    def _generate(self, messages, stop=None, run_manager=None, **given):
+        self.messages = iter([AIMessage(f"echo {messages[-1].content}")])
+        return super()._generate(messages, stop, run_manager, **given)
+
+
+def answer(messages):
+    said = messages[-1].content
+    return AIMessage(f"echo {interrupt('sure?') if said == 'ask' else said}")
+
+
+def talk(state):
+    return {"messages": [answer(state["messages"])]}
+
+
+inner = StateGraph(MessagesState).add_node("talk", talk).add_edge(START, "talk").compile()
+subgraphs = StateGraph(MessagesState).add_node("inner", inner).add_edge(START, "inner")
+
+
+prebuilt = create_agent(Words(messages=iter(())))
+
+
+@task
+def reply(messages):
+    return answer(messages)
+
+
+@entrypoint()
+def functional(state):
+    return {"messages": [*state["messages"], reply(state["messages"]).result()]}
+"""
+
+
+@pytest.mark.parametrize("shape", ["subgraphs", "functional", "prebuilt"])
+async def test_every_shape_of_a_graph_holds_a_conversation(place: Path, shape: str) -> None:
+    (place / "shapes.py").write_text(SHAPES)
+    async with AsyncExitStack() as stack:
+        (agent,) = await entered(stack, f"shapes.py:{shape}")
+        assert await said(agent, "one") == "echo one"
+        assert await said(agent, "two") == "echo two"
+        if shape == "prebuilt":  # asks nothing by itself
+            assert await said(agent, "three") == "echo three"
+            return
+        given = RunAgentInput(
+            thread_id="t1", run_id="r3", messages=[UserMessage(id="u3", content="ask")], tools=[], context=[]
+        )
+        outcome: Any = getattr([event async for event in agent.run(given)][-1], "outcome", None)
+        resume = [{"interruptId": outcome.interrupts[0].id, "status": "resolved", "payload": "yes"}]
+        again = RunAgentInput.model_validate(
+            {
+                "threadId": "t1",
+                "runId": "r4",
+                "messages": [{"id": "u3", "role": "user", "content": "ask"}],
+                "tools": [],
+                "context": [],
+                "resume": resume,
+            }
+        )
+        kinds = (TextMessageChunkEvent, TextMessageContentEvent)
+        assert "".join([e.delta or "" async for e in agent.run(again) if isinstance(e, kinds)]) == "echo yes"
+
+
 async def test_checkpoints_and_store_are_kept_in_the_logs_postgresql(
     place: Path, postgres_server: str
 ) -> None:
@@ -239,15 +313,34 @@ async def test_a_variable_is_served_whatever_makes_the_agent(place: Path, text: 
         assert named.name == "mine"
 
 
+async def test_adk_agents_of_one_name_go_by_their_folders_and_answer_under_any_name(place: Path) -> None:
+    for name in ("one", "two"):
+        (place / "agents" / name).mkdir(parents=True)
+        (place / "agents" / name / "agent.py").write_text(ADK.replace("NAME", "root_agent"))
+    async with AsyncExitStack() as stack:
+        agents = await adapters_of(Served(["agents"], Hosting("memory://")), stack)
+        assert [each.name for each in agents] == ["one", "two"]
+        given = RunAgentInput(
+            thread_id="t1", run_id="r1", messages=[UserMessage(id="u1", content="hi")], tools=[], context=[]
+        )
+        events = [event async for event in agents[1].run(given)]
+        assert not [each for each in events if getattr(each, "subagent_run_id", None)]
+        assert "hello" in [getattr(each, "delta", "") for each in events]
+
+
+@pytest.mark.filterwarnings("ignore:.*LlmAgentConfig is deprecated:DeprecationWarning")
 async def test_folders_of_adk_agents_are_served_as_adk_web_does(place: Path) -> None:
     for name in ("one", "two"):
         folder = place / "agents" / name
         folder.mkdir(parents=True)
         (folder / "agent.py").write_text(ADK.replace("NAME", f"agent_{name}"))
     (place / "agents" / "notes").mkdir()
+    (place / "agents" / "three").mkdir()
+    yaml = "agent_class: LlmAgent\nname: from_yaml\nmodel: gemini-flash-latest\ninstruction: Answer.\n"
+    (place / "agents" / "three" / "root_agent.yaml").write_text(yaml)
     async with AsyncExitStack() as stack:
         agents = await entered(stack, "agents")
-        assert [each.name for each in agents] == ["agent_one", "agent_two"]
+        assert [each.name for each in agents] == ["agent_one", "from_yaml", "agent_two"]
         assert await said(agents[0]) == "hello"
         (one,) = await entered(stack, "agents/one")
         assert one.name == "agent_one"

@@ -38,6 +38,7 @@ SECRET = "sk-proj-" + "a" * 40
 class Context:
     model: str = field(default="small", metadata={"description": "which model answers"})
     api_key: str = SECRET
+    system_prompt: str = "You are terse."
 
 
 class Shown(TypedDict):
@@ -79,13 +80,14 @@ async def row_of(agent: Any, name: str) -> Any:
 async def test_a_graph_shows_what_it_takes_and_nothing_private() -> None:
     row = await row_of(open_to_clients(graph(output_schema=Shown)), "talker")
     assert (fields(row, "input"), fields(row, "state")) == (["topic"], ["topic"])
-    assert fields(row, "context") == ["api_key", "model"]
+    assert fields(row, "context") == ["api_key", "model", "system_prompt"]
     assert {name: part["place"] for name, part in row["schemas"].items()} == {
         "input": "forwardedProps.input", "context": "forwardedProps.context", "state": None
     }  # fmt: skip
     assert row["schemas"]["context"]["schema"]["properties"]["model"]["default"] == "small"
     assert "private_notes" not in str(row)
     assert SECRET not in str(row)
+    assert "terse" not in str(row)
 
 
 async def test_state_keys_are_the_rule_for_schemas_as_for_states() -> None:
@@ -181,7 +183,7 @@ async def test_another_runcast_is_asked_for_its_agents_schemas() -> None:
         async with serving(Cast.open("memory://", agents=[remote])) as near:
             assert (await near.http.get("/agents")).json()["agents"][0]["schemas"] == {}
             row = (await near.http.get("/agents/far")).json()
-            assert fields(row, "context") == ["api_key", "model"]
+            assert fields(row, "context") == ["api_key", "model", "system_prompt"]
             assert TypeAdapter(ClientSchema).validate_python(row["schemas"]["context"])
             assert row["capabilities"]["identity"]["type"] == "langgraph"
             assert (await near.http.get("/agents")).json()["agents"][0]["schemas"] == row["schemas"]
@@ -201,7 +203,7 @@ async def test_an_agent_of_another_node_is_described_as_there(tmp_path: Any) -> 
     here = Cast.open(url, agents=[open_to_clients(graph())])
     async with here, serving(Cast.open(url, work=False)) as web:
         row = (await web.http.get("/agents/talker")).json()
-    assert fields(row, "context") == ["api_key", "model"]
+    assert fields(row, "context") == ["api_key", "model", "system_prompt"]
     assert SECRET not in str(row)
 
 

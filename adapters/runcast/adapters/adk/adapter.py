@@ -164,7 +164,9 @@ class AdkAdapter:
             self._runs.occupy(run, user)
             opened = await self._prepare(run, user)
         except Exception as error:  # noqa: BLE001  becomes RUN_ERROR
-            return self._no_events(run, error), AdkTranslator(_ids(run.input), root=self.name, clock=_clock)
+            return self._no_events(run, error), AdkTranslator(
+                _ids(run.input), root=self._root.name, clock=_clock
+            )
         run.running = True
         return opened
 
@@ -177,7 +179,11 @@ class AdkAdapter:
             app_name=where["app_name"], user_id=user, session_id=run.input.thread_id
         )
         point = run.resume if session is None else None
-        lost = [] if point is None else lost_events(point, run.input, root=self.name, speakers=self._speakers)
+        lost = (
+            []
+            if point is None
+            else lost_events(point, run.input, root=self._root.name, speakers=self._speakers)
+        )
         planned = plan(
             run.input,
             lost if session is None else session.events,
@@ -253,7 +259,7 @@ class AdkAdapter:
             found = session.events[
                 -1
             ].invocation_id  # no terminal event named it: the point names an earlier one
-        root = self.name if isinstance(self._root, LlmAgent) else None
+        root = self._root.name if isinstance(self._root, LlmAgent) else None
         if not isinstance(found, str) or is_whole(live_events(session.events), found, root):
             return None
         return found
@@ -267,7 +273,7 @@ class AdkAdapter:
         session = await service.create_session(**where, state=changes(state, {}, self._options))
         history = planned.history if point is None else without_questions(point.messages) or planned.history
         new = {message.id for message in planned.news}
-        for event in lost or past_events((it for it in history if it.id not in new), author=self.name):
+        for event in lost or past_events((it for it in history if it.id not in new), author=self._root.name):
             await service.append_event(session, event)
         return session
 
@@ -303,7 +309,7 @@ class AdkAdapter:
         if not input.tools and not texts:
             return []
         agents = self._options.frontend_agents
-        return [ClientSide(input.tools or [], texts, {self.name} if agents is None else agents)]
+        return [ClientSide(input.tools or [], texts, {self._root.name} if agents is None else agents)]
 
     def _run_config(self, planned: Plan) -> RunConfig:
         modes = type(self._config.streaming_mode)
@@ -320,7 +326,7 @@ class AdkAdapter:
         state = visible({**it.session.state, **it.delta}, options)
         return AdkTranslator(
             _ids(input),
-            root=self.name,
+            root=self._root.name,
             options=options,
             clock=_clock,
             report=log_untranslated,
@@ -337,7 +343,7 @@ class AdkAdapter:
                     input,
                     run.resume,
                     it.session.events,
-                    self.name,
+                    self._root.name,
                     options,
                     fork=None if it.plan.before is None else it.plan,
                 ),

@@ -11,6 +11,7 @@ import logging
 import os
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -186,7 +187,7 @@ async def run(settings: Settings, served: Served) -> None:
     async with opened(settings.url, new=True):
         pass  # a store that does not answer is one error here
     async with AsyncExitStack() as stack:
-        cast = build(settings, await _entered(served, stack))
+        cast = build(settings, await adapters_of(served, stack))
         app = cast.asgi(
             cors=settings.cors,
             page=settings.page and PageOptions(settings.prices, settings.currency),
@@ -208,11 +209,17 @@ async def run(settings: Settings, served: Served) -> None:
             await cast.aclose(grace=settings.grace)
 
 
-async def _entered(served: Served, stack: AsyncExitStack) -> list[Adapter]:
+async def adapters_of(served: Served, stack: AsyncExitStack) -> list[Adapter]:
+    """The adapters of all targets, each under a name of its own."""
     targets = [target for text in served.targets for target in find(text)]
     if served.hosting.name is not None and len(targets) != 1:
         raise BadRequest(f"--name names one agent, and {', '.join(served.targets)} has {len(targets)}")
-    return [await enter(target, served.hosting, stack) for target in targets]
+    adapters = [await enter(target, served.hosting, stack) for target in targets]
+    names = Counter(each.name for each in adapters)
+    for target, adapter in zip(targets, adapters, strict=True):
+        if names[adapter.name] > 1:  # as in ADK's samples, which are all called root_agent
+            adapter.name = target.fallback
+    return adapters
 
 
 def log_to_stderr(level: str, form: str = "text") -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
@@ -16,6 +17,7 @@ from runcast.slim import Redactor
 from runcast.slim.values.type_guards import as_object, is_list, is_object
 
 logger = logging.getLogger("runcast.app")
+PROMPT = re.compile("prompt|instruction", re.IGNORECASE)  # clients are not shown them
 PATIENCE = 5.0  # seconds for an agent elsewhere to describe itself
 
 
@@ -70,8 +72,12 @@ def _without_secrets(value: Any, redactor: Redactor | None) -> Any:
 
 
 def _safe(name: str, field: Any, redactor: Redactor) -> Any:
-    """A field's schema, without a default that would be redacted under its name."""
+    """A field's schema, without a default that would be redacted under its name, or that is a prompt."""
     if not is_object(field) or "default" not in field:
         return field
     given = {name: field["default"]}
-    return field if redactor.value(given) == given else {key: field[key] for key in field if key != "default"}
+    return (
+        field
+        if redactor.value(given) == given and not PROMPT.search(name)
+        else {key: field[key] for key in field if key != "default"}
+    )
