@@ -74,7 +74,7 @@ async def history(graph: Any, thread: str = "t1") -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("on_busy", ["queue", "rollback"])
+@pytest.mark.parametrize("on_busy", KEEPING)
 async def test_no_model_sees_a_call_without_its_result(on_busy: OnBusy) -> None:
     it = Stage()
     async with Cast.open("memory://", agents=[it.graph], watch=False) as cast:
@@ -95,6 +95,27 @@ async def test_no_model_sees_a_call_without_its_result(on_busy: OnBusy) -> None:
         assert [each.id for each in state.messages if each.role == "user"] == [
             each.id for each in await history(it.graph) if isinstance(each, HumanMessage)
         ]
+
+
+async def test_a_siblings_finished_result_is_kept_by_an_interrupt() -> None:
+    it = Stage()
+    async with Cast.open("memory://", agents=[it.graph], watch=False) as cast:
+        first = await cast.say("t1", "one")
+
+        async def quick_is_done() -> bool:
+            entries = [each.event for each in await cast.log.entries("t1")]
+            return any("quick done" in str(getattr(each, "content", "")) for each in entries)
+
+        async with asyncio.timeout(PATIENCE):
+            await it.entered.wait()
+            while not await quick_is_done():  # noqa: ASYNC110  entries are read, not announced
+                await asyncio.sleep(0.01)
+        second = await cast.say("t1", "two", on_busy="interrupt")
+        assert (await whole(second)).status == "completed"
+        assert (await whole(first)).status == "cancelled"
+        results = [each.content for each in it.model.heard[-1] if isinstance(each, ToolMessage)]
+        assert "quick done" in results
+        assert answered(it.model.heard[-1])
 
 
 @pytest.mark.parametrize("on_busy", ["interrupt", "rollback"])

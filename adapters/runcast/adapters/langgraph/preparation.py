@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from ag_ui.core import Interrupt, RunAgentInput
+from ag_ui.core import Interrupt, Message, RunAgentInput
 from langchain_core.callbacks import BaseCallbackManager
 from langgraph.pregel import Pregel
 from langgraph.types import Command
@@ -20,7 +20,7 @@ from runcast.adapters.adapter import ResumePoint
 from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.errors import InvalidInput
 from runcast.adapters.langgraph.intake.checkpoint_review import Review
-from runcast.adapters.langgraph.intake.messages import to_langchain
+from runcast.adapters.langgraph.intake.messages import to_agui, to_langchain
 from runcast.adapters.langgraph.intake.plan import (
     Plan,
     Thread,
@@ -31,6 +31,7 @@ from runcast.adapters.langgraph.intake.plan import (
     plan,
     recalled,
     resumed_from,
+    with_results,
 )
 from runcast.adapters.langgraph.intake.run_context import client_configurable, client_input, run_context
 from runcast.adapters.langgraph.interrupts import BREAKPOINT, to_interrupt
@@ -124,6 +125,8 @@ class Preparation:
         asked = plan(recalled(input, replayed), thread, self._options, now=datetime.now(UTC))
         if anew and thread is not None:
             asked = from_beginning(input, thread)
+        elif thread is not None and state is not None:
+            asked = with_results(asked, thread, self._finished(state))
         fork = None
         if asked.before is not None:
             turn = {"source": "input", TURN: asked.before}
@@ -173,6 +176,12 @@ class Preparation:
         )
 
     # ------------------------------------------------------------- the thread
+
+    def _finished(self, state: Any) -> list[Message]:
+        """What tasks of an unfinished step have returned: the graph's state shows it, and new input drops it."""
+        results = [as_mapping(task.result) for task in state.tasks] if self.local else []
+        found = [messages_of(result, self._options.messages_key) or [] for result in results]
+        return to_agui([message for messages in found for message in messages])
 
     def _where(self, input: RunAgentInput, namespace: str = "") -> dict[str, Any]:
         configurable = {**self._config.get("configurable", {}), "thread_id": input.thread_id}

@@ -34,7 +34,7 @@ PAUSE = 0.5  # seconds before a log that cannot be read is asked again
 
 Edge = Literal["continue", "branch", "resume"]
 OnBusy = Literal["refuse", "queue", "steer", "interrupt", "rollback"]  # for a message while a run is active
-Accepted = Literal["started", "queued", "steering"]
+Accepted = Literal["started", "queued"]
 
 
 def note_id(kind: str, tenant: str, *names: str) -> str:

@@ -53,8 +53,8 @@ class RunHandle(Protocol):
     last_seq: int
 
     @property
-    def accepted(self) -> Literal["started", "queued", "steering"]:
-        """What became of the request: a run at once, one that waits its turn, or words for the run that is active."""
+    def accepted(self) -> Literal["started", "queued"]:
+        """What became of the request: a run at once, or one that waits its turn."""
         ...
 
     @property

@@ -7,12 +7,12 @@ and what each asks for. Reads nothing: the thread comes as an argument, from a s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import takewhile
 from typing import Any, Literal
 
-from ag_ui.core import Interrupt, Message, RunAgentInput
+from ag_ui.core import Interrupt, Message, RunAgentInput, ToolMessage
 
 from runcast.adapters.adapter import ResumePoint
 from runcast.adapters.errors import InvalidInput
@@ -22,6 +22,7 @@ from runcast.adapters.langgraph.options import LangGraphOptions
 
 Ask = Literal["start", "resume", "continue", "fork"]
 ALL_ROLES = ("user", "assistant", "tool", "system", "developer", "activity", "reasoning")
+STOPPED = "This call was stopped before it returned."
 NEW_ROLES = ("user", "tool", "system", "developer")  # what a client may add to a stored conversation
 
 
@@ -86,6 +87,25 @@ def from_beginning(input: RunAgentInput, thread: Thread) -> Plan:
     """Start before everything that the thread holds: its first run was taken back."""
     before = next((each.id for each in thread.messages if each.role == "user" and each.id), None)
     return Plan("start" if before is None else "fork", input.messages, before=before)
+
+
+def with_results(asked: Plan, thread: Thread, finished: Sequence[Message]) -> Plan:
+    """The plan with a result for every call that a stopped step leaves open: no model takes a call without one.
+
+    New input drops the step, with what its tasks have returned (`finished`).
+    """
+    last = next((each for each in reversed(thread.messages) if each.calls), None)
+    if asked.ask != "start" or not asked.messages or not thread.unfinished or last is None:
+        return asked
+    returned = {each.tool_call_id: each for each in finished if isinstance(each, ToolMessage)}
+    sent = {each.tool_call_id for each in asked.messages if isinstance(each, ToolMessage)}
+    held = {each.answers for each in thread.messages} - set(returned)
+    results = [
+        returned.get(call) or ToolMessage(id=f"stopped-{call}", tool_call_id=call, content=STOPPED)
+        for call in last.calls
+        if call not in held | sent
+    ]
+    return replace(asked, messages=[*results, *asked.messages])
 
 
 def recalled(input: RunAgentInput, point: ResumePoint | None) -> RunAgentInput:
