@@ -325,6 +325,7 @@ async def test_whatever_await_it_dies_at_another_node_finishes_it(tenant: str) -
             await view.start(gated, ask(run_id="r2"))
             gated.open(1)
             dead = await _dying(asyncio.create_task(view.forgetter.forget("t1")), nth)
+            await first.aclose(grace=0)  # its run is not waited for
         async with Cast(RunLog(store, lease_ms=60), agents=[graph_with(saver), asker]) as second:
             asked = await second.node.notes.read("forget")
             async with asyncio.timeout(PATIENCE):
