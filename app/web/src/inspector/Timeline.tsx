@@ -21,6 +21,7 @@ export function Timeline({ session }: { session: Session }) {
   const shown = spans.slice(-MOST);
   const start = Math.min(...shown.map((span) => span.start));
   const length = Math.max(1, Math.max(...shown.map((span) => span.end)) - start);
+  const parts = shown.filter(({ kind }) => kind !== "run" && kind !== "wait").length;
   const runs = Object.keys(view.runs);
   const { prompt, completion, total } = view.usage;
   return (
@@ -51,8 +52,7 @@ export function Timeline({ session }: { session: Session }) {
         </label>
       </div>
       <p class="quiet">
-        {duration(length)} in all, {shown.filter(({ kind }) => kind !== "run" && kind !== "wait").length} steps and
-        calls.
+        {duration(length)} in all, {parts === 1 ? "1 step or call" : `${parts} steps and calls`}.
         {spans.length > MOST && ` The newest ${MOST} of ${spans.length} are shown.`}
       </p>
       <p id="usage-text" class="quiet">
