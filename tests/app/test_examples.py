@@ -15,7 +15,14 @@ from websockets.asyncio.client import connect
 from tests.app.serving import run_input, sent, serving
 from tests.house.tree import ROOT
 
-PLAIN = ["app_langgraph", "app_create_agent", "app_functional", "app_adk", "app_pydantic_ai"]
+PLAIN = [
+    "app_langgraph",
+    "app_create_agent",
+    "app_functional",
+    "app_adk",
+    "app_pydantic_ai",
+    "app_openai_agents",
+]
 
 
 def example(name: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> dict[str, Any]:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import re
 import runpy
+import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,8 +30,54 @@ REMOTE = {
     "remote_pydantic_ai": ["Hello from Pydantic AI."] * 3,
     "remote_langgraph": ["You said: one", "You said: two", "You said: three"],
     "remote_adk": ["Hello from ADK."] * 3,
+    "remote_agno": ["Hello from Agno."] * 3,
     "remote_runcast": ["You said: one", "You said: two", "You said: three"],
 }
+# Their packages need other versions than ours, or are large: each in an environment of its own, as its head says.
+APART = {
+    "remote_llama_index": "Hello from LlamaIndex.",
+    "remote_agent_framework": "Hello from Agent Framework.",
+    "remote_crewai": "Hello from CrewAI.",
+}
+
+
+def path_in_head(example: Path) -> str:
+    """The path of the URL that an example's head gives to `runcast attach`."""
+    found = re.search(
+        r'^    runcast attach "?http://localhost:9000([/\w]+)', example.read_text(), re.MULTILINE
+    )
+    assert found, example.name
+    return found[1]
+
+
+@asynccontextmanager
+async def apart(name: str, folder: Path) -> AsyncIterator[str]:
+    """The example's server in an environment that uv makes for it; yields its URL."""
+    example = ROOT / "examples" / f"{name}.py"
+    environment = {
+        key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")
+    }
+    server = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "uv", "run", "--quiet", "--no-project", "--python", sys.executable),
+        *("--script", str(example), "0"),
+        cwd=folder,
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert server.stderr
+    seen = ""
+    try:
+        while not (found := re.search(r"Uvicorn running on (http://\S+)", seen)):
+            line = await server.stderr.readline()
+            assert line, f"{name} did not start:\n{seen}"
+            seen += line.decode()
+        yield f"{found[1]}{path_in_head(example)}"
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        await server.communicate()
 
 
 @asynccontextmanager
@@ -37,7 +88,7 @@ async def remote(name: str) -> AsyncIterator[str]:
     app = made["app"]() if "--factory" in path.read_text() else made["app"]
     async with serving(made.get("cast"), app=app) as host:
         token = f"?token={host.cast.access.token}" if "cast" in made else ""
-        yield f"{host.url}{'/agents/parrot' if 'cast' in made else '/agent'}{token}"
+        yield f"{host.url}{path_in_head(path)}{token}"
 
 
 async def talked(cast: Cast, *texts: str) -> list[Any]:
@@ -54,6 +105,15 @@ async def talked(cast: Cast, *texts: str) -> list[Any]:
 async def test_a_server_of_another_framework_is_cast_by_its_url(name: str, answers: list[str]) -> None:
     async with remote(name) as url, Cast.open("memory://", agents=[url]) as cast:
         assert await talked(cast, "one", "two", "three") == answers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "answer"), APART.items(), ids=list(APART))
+async def test_a_server_in_an_environment_of_its_own_is_cast_by_its_url(
+    name: str, answer: str, tmp_path: Path
+) -> None:
+    async with apart(name, tmp_path) as url, Cast.open("memory://", agents=[url]) as cast:
+        assert await talked(cast, "one", "two", "three") == [answer] * 3
 
 
 async def test_a_question_of_the_official_server_is_answered_through_the_host() -> None:
@@ -76,14 +136,16 @@ async def test_another_runcast_describes_its_agent() -> None:
     assert (agent.name, agent.capabilities().identity.name) == ("parrot", "parrot")  # type: ignore[union-attr]
 
 
-async def test_an_sdks_own_event_iterator_is_an_agent(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "results"), [("app_pydantic_ai", ["sunny in a"]), ("app_openai_agents", ["sunny in Paris"] * 3)]
+)
+async def test_an_sdks_own_events_are_an_agent(
+    name: str, results: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    made = runpy.run_path(str(ROOT / "examples" / "app_pydantic_ai.py"))
+    made = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
     async with made["cast"] as cast:
         assert await talked(cast, "one", "two", "three") == ["It is sunny in Paris."] * 3
         events = await cast.log.restore("t1", compacted=False)
-    assert [each.content for each in events if isinstance(each, ToolCallResultEvent)] == [
-        "sunny in a"
-    ]  # the first turn's is in the history
+    # Pydantic AI finds the first turn's in the history, and calls no more.
+    assert [each.content for each in events if isinstance(each, ToolCallResultEvent)] == results

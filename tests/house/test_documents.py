@@ -4,6 +4,7 @@ A block fenced `python` is a program of its own, and is run. An example says in 
 
     # run: --once            arguments for a run that ends by itself
     # needs: node, redis     programs without which it is left out (and fails in CI)
+    # /// script             needs other packages than ours: tests/app/test_remote_examples.py runs it
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ OURS = ("tests/", *(f"{house}/runcast/" for house in ROOTS))
 
 README = ROOT / "README.md"
 DOCUMENTS = [path for path in kept() if path.suffix == ".md"]
-EXAMPLES = [Source(path) for path in kept() if path.suffix == ".py" and path.parent == ROOT / "examples"]
+EXAMPLES = [
+    Source(path)
+    for path in kept()
+    if path.suffix == ".py" and path.parent == ROOT / "examples" and "# /// script\n" not in path.read_text()
+]
 BLOCKS = [
     pytest.param(code, id=f"{path.relative_to(ROOT)}-{number}")
     for path in DOCUMENTS
