@@ -24,6 +24,7 @@ from google.genai import types
 from pydantic import BaseModel
 
 from tests.adapters.adk.fakes import call, calls, steady, text, thinks, turn
+from tests.adapters.adk.stage import Act
 
 SECRET = "the-private-note"
 
@@ -216,6 +217,18 @@ def a_workflow() -> Any:
     return Workflow(name="root", edges=[(START, route, steady("leaf", text("an", "swer"), text("more")))])
 
 
+def asking(tool: Any) -> Any:
+    return steady("root", calls(call(tool.name, {"q": "x"})), text("do", "ne"), text("more"), tools=[tool])
+
+
+def asking_leave() -> Any:
+    return asking(FunctionTool(look, require_confirmation=True))
+
+
+def asking_for_long() -> Any:
+    return asking(LongRunningFunctionTool(ask))
+
+
 SCENES: dict[str, Scene] = {
     "text": Scene(lambda: steady("root", text("Hel", "lo"), text("more"))),
     "thoughts and a tool": Scene(
@@ -281,26 +294,27 @@ SCENES: dict[str, Scene] = {
         lambda: looking(text("ok"), text("more")),
         lambda: {"plugins": [ReflectAndRetryToolPlugin(max_retries=2)]},
     ),
-    "an approval": Scene(
-        lambda: steady(
-            "root",
-            calls(call("look", {"q": "x"})),
-            text("do", "ne"),
-            text("more"),
-            tools=[FunctionTool(look, require_confirmation=True)],
-        ),
-        turns=("hi", "yes", "again"),
+    "an approval": Scene(asking_leave, turns=("hi", "yes", "again")),
+    "an approval cancelled": Scene(asking_leave, turns=("hi", Act.CANCEL, "again")),
+    "an approval let go": Scene(asking_leave, turns=("hi", Act.INSTEAD, "again")),
+    "an approval cancelled for a message": Scene(asking_leave, turns=("hi", Act.CANCEL_AND_SAY, "again")),
+    "a long tool": Scene(asking_for_long, turns=("hi", "yes", "again")),
+    "a long tool cancelled": Scene(asking_for_long, turns=("hi", Act.CANCEL, "again")),
+    "a long tool let go": Scene(asking_for_long, turns=("hi", Act.INSTEAD, "again")),
+    "a long tool cancelled for a message": Scene(asking_for_long, turns=("hi", Act.CANCEL_AND_SAY, "again")),
+    "an edited message": Scene(
+        lambda: looking(text("do", "ne"), text("more")), turns=("hi", "again", Act.EDIT, "on")
     ),
-    "a long tool": Scene(
-        lambda: steady(
-            "root",
-            calls(call("ask", {"q": "x"})),
-            text("do", "ne"),
-            text("more"),
-            tools=[LongRunningFunctionTool(ask)],
-        ),
-        turns=("hi", "yes", "again"),
+    "an edited first message": Scene(
+        lambda: looking(text("do", "ne"), text("more")), turns=("hi", Act.EDIT, "on")
     ),
+    "an answer asked for again": Scene(
+        lambda: looking(text("do", "ne"), text("more")), turns=("hi", "again", Act.AGAIN, "on")
+    ),
+    "a first answer asked for again": Scene(
+        lambda: looking(text("do", "ne"), text("more")), turns=("hi", Act.AGAIN, "on")
+    ),
+    "an edit behind a question": Scene(asking_leave, turns=("hi", Act.EDIT, "yes", "again")),
     "a long tool beside another": Scene(
         lambda: steady(
             "root",

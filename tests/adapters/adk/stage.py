@@ -7,7 +7,8 @@ recorded on request; `test_recordings` cuts every recording at every position.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
 from ag_ui.core import Event as AgEvent
@@ -42,6 +43,16 @@ class Recording(Runner):
         async for event in super().run_async(**given):
             mine.append(event.model_copy(deep=True))
             yield event
+
+
+class Act(StrEnum):
+    """A turn that is more than words."""
+
+    EDIT = "edit the last message"
+    AGAIN = "answer the last message again"
+    CANCEL = "cancel the question"
+    INSTEAD = "say something else"
+    CANCEL_AND_SAY = "cancel the question and say something"
 
 
 class Stage(AdapterStage):
@@ -81,17 +92,33 @@ class Stage(AdapterStage):
 
     async def answer(self, answers: Mapping[str, Any] | None = None, **given: Any) -> list[AgEvent]:
         """A run that answers interrupts: `cancel=[ids]` cancels some."""
-        cancelled = given.pop("cancel", ())
         entries = [
             ResumeEntry(interrupt_id=k, status="resolved", payload=v) for k, v in (answers or {}).items()
         ]
-        entries += [ResumeEntry(interrupt_id=it, status="cancelled") for it in cancelled]
+        entries += cancelling(given.pop("cancel", ()))
         return await self.send(await self.messages(), resume=entries, **given)
 
     async def turn(self, words: str) -> list[AgEvent]:
-        """Approve what waits, or say something."""
+        """Approve what waits, or say something; an `Act` does what it says."""
         waiting = {it.id: True for it in self.interrupts}
-        return await (self.answer(waiting) if waiting else self.say(words))
+        held = await self.messages()
+        match words:
+            case Act.EDIT | Act.AGAIN:
+                last = max(at for at, it in enumerate(held) if it.role == "user")
+                edited = UserMessage(id=f"u{len(self.runs) + 1}-edited", content="edited")
+                sent = [*held[:last], edited if words is Act.EDIT else held[last]]
+                return await self.send(sent, resume=cancelling(waiting) or None)
+            case Act.CANCEL:
+                return await self.answer(cancel=waiting)
+            case Act.CANCEL_AND_SAY:
+                return await self.say(words, resume=cancelling(waiting))
+            case Act.INSTEAD:
+                events = await self.say(words)
+                counted = cancelling(waiting) or None  # the official client lets no question go by itself
+                self.inputs[-1] = self.inputs[-1].model_copy(update={"resume": counted})
+                return events
+            case _:
+                return await (self.answer(waiting) if waiting else self.say(words))
 
     async def send(self, messages: Sequence[Message], **given: Any) -> list[AgEvent]:
         """A run with these messages, and what else its input has."""
@@ -164,6 +191,11 @@ class Stage(AdapterStage):
         record(self.root.name, self.options, self.native)
 
 
+def cancelling(questions: Iterable[str]) -> list[ResumeEntry]:
+    """The entries that cancel these questions."""
+    return [ResumeEntry(interrupt_id=it, status="cancelled") for it in questions]
+
+
 def said(messages: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """Id, role, content and calls of messages, as text."""
     return [
@@ -197,4 +229,4 @@ def texts(client: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(it["role"], it.get("content", "")) for it in client["messages"]]
 
 
-__all__ = ["WHERE", "BaseAgent", "Stage", "strict", "wire"]
+__all__ = ["WHERE", "Act", "BaseAgent", "Stage", "strict", "wire"]

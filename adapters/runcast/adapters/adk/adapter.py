@@ -28,6 +28,7 @@ from google.genai import types
 from runcast.adapters.adapter import Drawing, ResumePoint
 from runcast.adapters.adk.capabilities import capabilities, descriptions, drawing, schemas, speakers
 from runcast.adapters.adk.intake.corrections import corrections
+from runcast.adapters.adk.intake.fork import rewind_mark
 from runcast.adapters.adk.intake.plan import Plan, check_place, echo, instructions, plan
 from runcast.adapters.adk.intake.session_conversation import live_events
 from runcast.adapters.adk.intake.session_rebuild import lost_events, past_events, without_questions
@@ -38,7 +39,14 @@ from runcast.adapters.adk.plain_values import changes, plain, visible
 from runcast.adapters.adk.running.active_runs import ActiveRun, ActiveRuns
 from runcast.adapters.adk.running.client_side import ClientSide
 from runcast.adapters.adk.running.observers import Put, RunObserver, has_agent_tools, merged
-from runcast.adapters.adk.running.runner import ReadOnce, Runnable, as_runner, delete_session, for_one_run
+from runcast.adapters.adk.running.runner import (
+    ReadOnce,
+    Rewinding,
+    Runnable,
+    as_runner,
+    delete_session,
+    for_one_run,
+)
 from runcast.adapters.adk.stream.parts import InnerPart, ModelCall
 from runcast.adapters.adk.translator import AdkTranslator
 from runcast.adapters.client_schemas import AgentSchemas
@@ -201,8 +209,7 @@ class AdkAdapter:
         if session is None:
             session = await self._create(run, planned, lost, where)
         delta = changes(run.input.state, session.state, self._options)
-        if planned.before is not None:
-            delta |= await self._undo(session, where, planned.before)
+        await self._undo(session, where, planned)
         prepared = _Prepared(planned, session, delta, where, invocation, seeded)
         translator = self._translator(run, prepared)  # compares the client with the session as it was
         await self._store_answers(session, planned)
@@ -255,10 +262,8 @@ class AdkAdapter:
         if run.resume is None or planned.turns or session is None or not self._resumable:
             return None
         found = run.resume.framework.get("invocation_id")
-        if run.resume.framework.get("unfinished") and session.events:
-            found = session.events[
-                -1
-            ].invocation_id  # no terminal event named it: the point names an earlier one
+        if run.resume.framework.get("unfinished") and session.events:  # the point names an earlier one
+            found = session.events[-1].invocation_id
         root = self._root.name if isinstance(self._root, LlmAgent) else None
         if not isinstance(found, str) or is_whole(live_events(session.events), found, root):
             return None
@@ -277,16 +282,16 @@ class AdkAdapter:
             await service.append_event(session, event)
         return session
 
-    async def _undo(self, session: Session, where: dict[str, str], invocation: str) -> dict[str, Any]:
-        """Rewind the session to before this invocation; returns state to restore, which ADK's rewind loses."""
-        changed = {key for event in session.events for key in event.actions.state_delta}
-        initial = {key: value for key, value in session.state.items() if key not in changed}
-        service = ReadOnce(self._runner.session_service)
+    async def _undo(self, session: Session, where: dict[str, str], planned: Plan) -> None:
+        """Rewind the session to before the fork, unless the attempt before this one did."""
+        before = planned.before
+        if before is None or session.events[-1].actions.rewind_before_invocation_id == before:
+            return
+        service = Rewinding(self._runner.session_service, rewind_mark(planned.news))
         service.offer(session)
         await for_one_run(self._runner, service, []).rewind_async(
-            user_id=where["user_id"], session_id=session.id, rewind_before_invocation_id=invocation
+            user_id=where["user_id"], session_id=session.id, rewind_before_invocation_id=before
         )
-        return {key: value for key, value in initial.items() if session.state.get(key) != value}
 
     async def _store_answers(self, session: Session, planned: Plan) -> None:
         """Append answers that no turn of the agent follows, each to the invocation of its call."""

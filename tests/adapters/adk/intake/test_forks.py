@@ -9,8 +9,8 @@ from ag_ui.core import Message, ResumeEntry, UserMessage
 from google.adk.tools import LongRunningFunctionTool, ToolContext
 
 from runcast.adapters.adk import AdkOptions
-from tests.adapters.adk.fakes import agent, call, calls, model_of, text
-from tests.adapters.adk.stage import Stage, kinds, texts, wire
+from tests.adapters.adk.fakes import agent, call, calls, model_of, steady, text
+from tests.adapters.adk.stage import WHERE, Stage, kinds, texts, wire
 from tests.e2e.oracle import Oracle
 
 pytestmark = pytest.mark.oracle
@@ -131,3 +131,19 @@ async def test_case_63_a_fork_drops_the_question_behind_it(oracle: Oracle):
     run: list[Any] = await stage.send([edited], resume=[entry])
     assert run[-1].outcome.type == "success"
     assert texts(await stage.check(oracle)) == [("user", "hello"), ("assistant", "thanks")]
+
+
+@pytest.mark.parametrize("until", [1, 2, 3])
+async def test_case_63_a_fork_that_breaks_before_its_message_is_stored_goes_on(oracle: Oracle, until: int):
+    stage = Stage(steady("root", text("first"), text("second")))
+    await stage.service.create_session(**WHERE, state={"lang": "en"})
+    await stage.say("one", "two")
+    sent = [*(await stage.messages())[:1], UserMessage(id="edited", content="zwei")]
+    stage.until = until
+    await stage.send(sent)
+    run = await stage.go_on()
+    assert kinds(run)[-1] == "RUN_FINISHED"
+    assert heard(stage) == ["one", "zwei"]
+    client = await stage.check(oracle, state={"lang": "en"})
+    assert texts(client) == [("user", "one"), ("user", "zwei"), ("assistant", "first")]
+    assert client["state"] == {"lang": "en"}

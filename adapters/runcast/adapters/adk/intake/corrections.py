@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ag_ui.core import Event as AgEvent
-from ag_ui.core import MessagesSnapshotEvent, RunAgentInput
+from ag_ui.core import MessagesSnapshotEvent, RunAgentInput, ToolCallResultEvent, ToolMessage
 
 from runcast.adapters.adapter import ResumePoint
 from runcast.adapters.adk.intake.plan import Plan
@@ -66,6 +66,20 @@ def corrections(
     ]
     halves = [turn[it.id] for it in output if it.id in turn and is_partial(it, turn[it.id])]
     unseen = [it for it in turn.values() if it.id not in known and it.role != "user"]
-    if not (gone or halves or unseen):
-        return []
-    return retract(Conversation(shown), gone, [*halves, *unseen])
+    behind = bool(
+        resume and after[end:]
+    )  # a snapshot would append the results of a log behind what follows them
+    placed = [it for it in unseen if behind and isinstance(it, ToolMessage)]
+    results: list[AgEvent] = [
+        ToolCallResultEvent(
+            message_id=it.id,
+            tool_call_id=it.tool_call_id,
+            content=it.content,
+            role="tool",
+            metadata=it.metadata,
+        )
+        for it in placed
+    ]
+    if not (gone or halves or len(unseen) > len(placed)):
+        return results
+    return results + retract(Conversation(shown), gone, [*halves, *unseen])

@@ -23,7 +23,7 @@ from ag_ui.core import (
     UserMessage,
 )
 
-from runcast.adapters.adk.intake.fork import fork
+from runcast.adapters.adk.intake.fork import fork, torn_fork
 from runcast.adapters.adk.intake.messages import tool_part, user_parts
 from runcast.adapters.adk.intake.session_conversation import live_events, messages_from_events
 from runcast.adapters.adk.interrupts import expired, names, open_interrupts, response
@@ -93,14 +93,15 @@ def plan(
     `remembered` are the original questions of a session that was made again; their expiry counts. `continues`: the
     run continues one that stopped, so a message that waits for its answer is not asked again. `anew`: the run begins before everything that is held.
     """
-    live = live_events(events)
+    torn = torn_fork(input.messages, events) if continues else None
+    live = live_events(events if torn is None else events[:-1])
     held = messages_from_events(live, options=options)
     made = Plan()
     made.history, made.news = _news(input.messages, {it.id for it in held})
     made.news = [it for it in made.news if not _is_inner_result(it, live)]
     ever = {call_id for event in live for call_id in event.long_running_tool_ids or ()}
     answers = any(entry.status == "resolved" for entry in input.resume or ())
-    forked = None if continues or answers else fork(input.messages, made.news, held, live, anew=anew)
+    forked = torn if continues or answers else fork(input.messages, made.news, held, live, anew=anew)
     if forked is not None:
         made.before = forked.before
         made.news = list(forked.messages)

@@ -122,3 +122,20 @@ class ReadOnce(BaseSessionService):
     async def flush(self) -> None:
         """As the service does."""
         await self._service.flush()
+
+
+class Rewinding(ReadOnce):
+    """A service that marks a rewind, and keeps the state that a session began with: ADK's rewind would lose it."""
+
+    def __init__(self, service: BaseSessionService, mark: dict[str, Any]) -> None:
+        super().__init__(service)
+        self._mark = mark
+
+    async def append_event(self, session: Session, event: Event) -> Event:
+        """As the service does, with the mark."""
+        changed = {key for each in session.events for key in each.actions.state_delta}
+        kept = {key: value for key, value in event.actions.state_delta.items() if key in changed}
+        actions = event.actions.model_copy(update={"state_delta": kept})
+        return await super().append_event(
+            session, event.model_copy(update={"actions": actions, "custom_metadata": self._mark})
+        )
