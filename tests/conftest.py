@@ -9,6 +9,8 @@ import pytest
 
 from tests.e2e import oracle as judge
 
+LONG = os.environ.get("RUNCAST_CHAOS", "") not in ("", "0")  # the long form, as `make chaos` runs it
+
 
 def missing(sentence: str) -> None:
     """Skip for want of an outside program, or fail where everything must be there."""

@@ -20,6 +20,7 @@ from runcast.adapters.remote import RemoteAdapter
 from runcast.app import Cast
 from runcast.slim import fold, verify
 from tests.app.serving import serving
+from tests.conftest import LONG
 from tests.house.tree import ROOT
 
 pytestmark = pytest.mark.filterwarnings(
@@ -37,8 +38,9 @@ REMOTE = {
 APART = {
     "remote_llama_index": "Hello from LlamaIndex.",
     "remote_agent_framework": "Hello from Agent Framework.",
-    "remote_crewai": "Hello from CrewAI.",
 }
+if LONG:  # a gigabyte of packages
+    APART["remote_crewai"] = "Hello from CrewAI."
 
 
 def path_in_head(example: Path) -> str:

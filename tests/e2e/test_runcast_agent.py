@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +15,7 @@ from runcast.slim import decode as decode_any
 from runcast.slim import encode
 from runcast.slim.wire.codec import AnyEvent
 from tests.app.serving import serving
+from tests.conftest import LONG
 from tests.e2e import oracle
 from tests.e2e.npm_client import PEERS, NodeClient, beside, compiled
 from tests.house.tree import ROOT
@@ -46,7 +46,7 @@ def by_run(events: Iterable[AnyEvent]) -> list[list[dict[str, Any]]]:
 
 NAMES = {f"{path.parent.parent.name}-{path.stem}": path for path in RECORDED}
 CORPUS = {name: recorded(path, name) for name, path in NAMES.items()}
-SOME = list(CORPUS) if os.environ.get("RUNCAST_CHAOS") else list(CORPUS)[::6]  # the long form tears all of it
+SOME = list(CORPUS) if LONG else list(CORPUS)[::6]  # the long form tears all of it
 
 
 async def replay(input: RunAgentInput) -> AsyncIterator[Event]:

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import missing
+from tests.conftest import LONG, missing
 from tests.house.tree import ROOT
 from tests.reliability.engines import Postgres, Redis
 from tests.reliability.ledger import Ledger, Row, table, write
@@ -29,7 +29,6 @@ from tests.servers import (
 
 __all__ = ["postgres_server"]
 
-LONG = os.environ.get("RUNCAST_CHAOS", "") not in ("", "0")
 RESULTS = ROOT / "benchmarks" / "results" / "chaos.json"
 
 

@@ -40,6 +40,7 @@ from tests.app.nodes.conftest import postgres_server, url
 from tests.app.nodes.stage import ask, counting, knows, nodes, until, web, worker
 from tests.app.serving import serving
 from tests.broadcast.redis_process import RedisProcess, redis_there
+from tests.conftest import LONG
 
 __all__ = ["postgres_server", "redis_there", "url"]
 
@@ -312,7 +313,7 @@ async def test_a_worker_is_killed_and_its_thread_forgotten_all_the_same(url: str
         assert await front.log.archive.is_forgotten("t1")
 
 
-@pytest.mark.parametrize("tenant", ["", "acme"])
+@pytest.mark.parametrize("tenant", ["", "acme"] if LONG else ["acme"])
 async def test_whatever_await_it_dies_at_another_node_finishes_it(tenant: str) -> None:
     """The request is durable before anything is deleted, and every step may be repeated."""
     done = finished = 0

@@ -23,6 +23,7 @@ from tests.app.mortal import Mortal, behind
 from tests.app.node_process import WorkerProcess
 from tests.app.nodes.stage import PATIENCE, ask, counting, knows, nodes, until, web, worker
 from tests.app.serving import run_input, sent, serving
+from tests.conftest import LONG
 
 POLICIES: tuple[OnBusy, ...] = ("queue", "steer", "interrupt", "rollback")
 
@@ -240,7 +241,7 @@ async def test_no_message_is_lost_or_doubled_wherever_its_process_dies(
     policy: OnBusy, recover: Literal["off", "continue"]
 ) -> None:
     graves: list[Any] = []
-    for steps in range(1, 2_000):
+    for steps in range(1, 2_000, 1 if LONG else 4):
         store = MemoryStore()
         mortal = Mortal(store, steps)
         gated, acknowledged = Gated(2), list[str]()
