@@ -7,7 +7,7 @@ API; starts nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -193,7 +193,17 @@ class Preparation:
         """The thread by the checkpointer or the snapshot; None for a snapshot whose checkpoint is gone."""
         if thread is None:
             return self._thread(state)
-        return None if _checkpoint_of(state) is None else thread
+        checkpoint = _checkpoint_of(state)
+        if checkpoint is None or checkpoint != thread.checkpoint_id:
+            return None if checkpoint is None else thread
+        # Nothing ran since the point: messages that a user sent after it may not be stored.
+        stored = {each.id for each in self._thread(state).messages}
+        known = [
+            at
+            for at, each in enumerate(thread.messages)
+            if each.role != "user" or thread.aliases.get(each.id, each.id) in stored
+        ]
+        return replace(thread, messages=thread.messages[: max(known, default=-1) + 1])
 
     def _snapshot(self, resume: ResumePoint | None) -> Thread | None:
         """The thread by a snapshot: no state is read then."""
