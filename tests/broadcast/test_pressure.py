@@ -196,7 +196,7 @@ async def test_case_30_a_target_in_trouble_costs_the_agent_nothing_and_gets_the_
         )
         async with broadcaster(target, queue=40, config=BroadcastConfig(rollup_ms=0)) as it:
             took = await agent(it, Thread(), 300)
-            assert took <= usual * 1.5 + 0.25  # each of 300 envelopes that waited for it would take 0.3 s
+            assert took <= usual * 2 + 1  # 300 envelopes that waited for it would take 90 s
             stats = it.stats()
             assert stats["queued"] <= 40 + 2
             assert stats["merged"] + stats["shed"] > 200

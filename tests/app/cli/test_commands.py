@@ -93,7 +93,7 @@ def test_a_thread_is_told_again(url: str) -> None:
 def test_a_thread_is_carried_over(url: str, tmp_path: Path) -> None:
     file, other = tmp_path / "t1.jsonl.gz", f"sqlite:///{tmp_path}/other.db"
     ran("export", "t1", "--url", url, "-o", str(file))
-    assert told("import", str(file), "--url", other) == {"thread_id": "t1"}
+    assert told("import", str(file), "--url", other) == {"thread_id": "t1", "threads": ["t1"]}
     assert told("show", "t1", "--url", other)["size"]["events"] == 14
     assert "t1" in ran("import", str(file), "--url", other)
 

@@ -69,7 +69,7 @@ PARAMETERS: dict[str, Parameter] = {
     "call_id": Parameter("the tool call", _ID, "path"),
     "agent": Parameter("the agent's name", _ID, "path"),
     "app_id": Parameter("the hub's app id", {"type": "string"}, "path"),
-    "link": Parameter("what a webhook's `answer_url` ends with", {"type": "string"}, "path"),
+    "link": Parameter("what a webhook's `answer_url` ends with", {"type": "string", "pattern": "^[A-Za-z0-9_-]+$"}, "path"),
     "channel": Parameter("a channel's name", {"type": "string"}, "path"),
     "user_id": Parameter("the user's id, as signed in or on a presence channel", {"type": "string"}, "path"),
     "after": Parameter("the `seq` of the last entry that is known", _COUNT),

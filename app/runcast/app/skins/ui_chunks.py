@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import orjson
 from ag_ui.core import (
@@ -48,6 +48,7 @@ from runcast.app.skins.approvals import answer_to
 from runcast.slim import Conversation
 from runcast.slim.folding.run_records import end_status
 from runcast.slim.protocol.chunk_expander import ChunkExpander
+from runcast.slim.wire.codec import AnyEvent
 
 Chunk = dict[str, Any]
 Kind = Literal["text", "reasoning", "tool", "result", "activity"]
@@ -82,16 +83,16 @@ class UiChunks:
         self._has_state = False
         self._started = False
 
-    def feed(self, event: Any) -> list[Chunk]:
+    def feed(self, event: AnyEvent) -> list[Chunk]:
         """The chunks for the next event."""
         return [chunk for each in self._expander.feed(event) for chunk in self._one(each)]
 
-    def _one(self, event: Any) -> Iterator[Chunk]:
+    def _one(self, event: AnyEvent) -> Iterator[Chunk]:
+        handler = self._handlers.get(type(event))
         if isinstance(event, RunStartedEvent) and event.input is not None:
             self._before |= {part.key for part in parts_of(event.input.messages)} - self._sent.keys()
             self._client_tools |= {each.name for each in event.input.tools or ()}
         self.conversation.feed(event)
-        handler = _HANDLERS.get(type(event))
         if handler is not None:
             yield from handler(self, event)
 
@@ -315,6 +316,30 @@ class UiChunks:
                 if not streaming:
                     yield from self._finish(part.key)
 
+    _handlers: ClassVar[Mapping[type, Callable[[Any, Any], Iterator[Chunk]]]] = {
+        RunStartedEvent: _run_started,
+        RunFinishedEvent: _run_finished,
+        RunErrorEvent: _run_error,
+        TextMessageStartEvent: _opened,
+        TextMessageContentEvent: _grew,
+        TextMessageEndEvent: _closed,
+        ReasoningMessageStartEvent: _opened,
+        ReasoningMessageContentEvent: _grew,
+        ReasoningMessageEndEvent: _closed,
+        ToolCallStartEvent: _call_opened,
+        ToolCallArgsEvent: _call_grew,
+        ToolCallEndEvent: _call_closed,
+        ToolCallResultEvent: _call_returned,
+        StateSnapshotEvent: _stated,
+        StateDeltaEvent: _stated,
+        ActivitySnapshotEvent: _activity,
+        ActivityDeltaEvent: _activity,
+        CustomEvent: _custom,
+        StepStartedEvent: _step,
+        StepFinishedEvent: _step,
+        MessagesSnapshotEvent: _replaced,
+    }
+
 
 def parts_of(messages: Iterable[Message]) -> Iterator[Part]:
     """The parts of messages that the client shows as the assistant's."""
@@ -353,28 +378,3 @@ def _result(content: Any, error: str | None) -> str:
         with suppress(orjson.JSONDecodeError):
             output = orjson.loads(content)
     return orjson.dumps([output, error]).decode()
-
-
-_HANDLERS: dict[type, Callable[[UiChunks, Any], Iterator[Chunk]]] = {
-    RunStartedEvent: UiChunks._run_started,
-    RunFinishedEvent: UiChunks._run_finished,
-    RunErrorEvent: UiChunks._run_error,
-    TextMessageStartEvent: UiChunks._opened,
-    TextMessageContentEvent: UiChunks._grew,
-    TextMessageEndEvent: UiChunks._closed,
-    ReasoningMessageStartEvent: UiChunks._opened,
-    ReasoningMessageContentEvent: UiChunks._grew,
-    ReasoningMessageEndEvent: UiChunks._closed,
-    ToolCallStartEvent: UiChunks._call_opened,
-    ToolCallArgsEvent: UiChunks._call_grew,
-    ToolCallEndEvent: UiChunks._call_closed,
-    ToolCallResultEvent: UiChunks._call_returned,
-    StateSnapshotEvent: UiChunks._stated,
-    StateDeltaEvent: UiChunks._stated,
-    ActivitySnapshotEvent: UiChunks._activity,
-    ActivityDeltaEvent: UiChunks._activity,
-    CustomEvent: UiChunks._custom,
-    StepStartedEvent: UiChunks._step,
-    StepFinishedEvent: UiChunks._step,
-    MessagesSnapshotEvent: UiChunks._replaced,
-}

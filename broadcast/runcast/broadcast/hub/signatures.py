@@ -200,11 +200,17 @@ class Position:
     offset: int
     mark: str = ""
 
+    def __post_init__(self) -> None:
+        """Take the mark out of a bound epoch, as a `Reader` has it."""
+        epoch, mark = unbound(self.epoch)
+        if mark and not self.mark:
+            object.__setattr__(self, "epoch", epoch)
+            object.__setattr__(self, "mark", mark if self.offset else "")
+
     @classmethod
     def of(cls, history: str, offset: int) -> Position:
         """The position in the form in which a reader brings it: the epoch, perhaps bound."""
-        epoch, mark = unbound(history)
-        return cls(epoch, offset, mark if offset else "")
+        return cls(history, offset)
 
     @property
     def history(self) -> str:
