@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -132,8 +131,6 @@ async def test_a_message_that_came_while_a_run_was_active_is_edited_too() -> Non
         await tab.click("#send")
         await tab.until("location.search.startsWith('?thread=') && location.search !== '?thread=t1'")
         await tab.until(f"runcast.view.status === 'completed' && {AT_EASE}")
-        said_there = await tab.js(
-            "JSON.stringify([...document.querySelectorAll('.said')].map((each) => each.textContent))"
-        )
-        assert json.loads(said_there)[:2] == ["write", "no, shorter"]
+        texts = "[...document.querySelectorAll('.said')].map((each) => each.textContent).slice(0, 2)"
+        await tab.until(f'JSON.stringify({texts}) === \'["write","no, shorter"]\'')
         assert tab.errors == []
