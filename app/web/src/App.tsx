@@ -6,6 +6,7 @@ import { Header } from "./Header.js";
 import { Help } from "./Help.js";
 import { Composer } from "./conversation/Composer.js";
 import { Conversation } from "./conversation/Conversation.js";
+import { Waiting } from "./conversation/Waiting.js";
 import { Beside, Inspector } from "./inspector/Inspector.js";
 import { listen } from "./keys.js";
 import { DeskContext } from "./state/context.js";
@@ -28,6 +29,7 @@ export function App({ desk }: { desk: Desk }) {
         <main>
           {desk.demo.value && <Demo demo={desk.demo.value} session={session} />}
           <Conversation key={session.thread ?? ""} session={session} />
+          <Waiting session={session} />
           <Composer session={session} />
         </main>
         {beside ? <Beside session={session} /> : desk.inspecting.value && <Inspector session={session} />}

@@ -128,12 +128,14 @@ const LINES: Record<string, string> = {
   live: "Live",
   connecting: "Reconnecting",
   refused: "Not allowed",
+  forgotten: "Forgotten",
   idle: "Idle",
 };
 
 function Line({ session }: { session: Session }) {
   const link = session.shown.value?.link;
-  const state = link === undefined ? "idle" : link.error === "refused" ? "refused" : link.state;
+  const state =
+    link === undefined ? "idle" : link.error === "refused" || link.error === "forgotten" ? link.error : link.state;
   const behind = link && link.behind > 0 ? `, ${link.behind} behind` : "";
   return (
     <span

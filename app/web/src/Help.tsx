@@ -44,6 +44,12 @@ export function Help() {
         </div>
         <div>
           <dt>
+            <kbd>Ctrl</kbd> <kbd>Enter</kbd>
+          </dt>
+          <dd>while a run is active: stop it, and send</dd>
+        </div>
+        <div>
+          <dt>
             <kbd>↑</kbd>
           </dt>
           <dd>in an empty message: what was written before</dd>

@@ -10,6 +10,7 @@ import { Announcer } from "./Announcer.js";
 import type { HeaderRecord } from "./client/runcast.js";
 import { Composer } from "./conversation/Composer.js";
 import { Conversation } from "./conversation/Conversation.js";
+import { Waiting } from "./conversation/Waiting.js";
 import { Beside } from "./inspector/Inspector.js";
 import { Api } from "./state/api.js";
 import { DeskContext } from "./state/context.js";
@@ -25,6 +26,7 @@ function Embedded({ desk }: { desk: Desk }) {
     <DeskContext.Provider value={desk}>
       <div class="embedded">
         <Conversation key={session.thread ?? ""} session={session} />
+        <Waiting session={session} />
         <Composer session={session} />
         {session.beside.value !== null && <Beside session={session} />}
         <Announcer session={session} />

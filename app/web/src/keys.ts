@@ -102,6 +102,11 @@ export const KEYS: Key[] = [
     },
   },
   {
+    key: "q",
+    does: "to the messages that wait",
+    act: () => document.querySelector<HTMLElement>("#waiting button")?.focus(),
+  },
+  {
     key: "?",
     does: "this sheet",
     act: (desk) => {

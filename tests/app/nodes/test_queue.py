@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 import pytest
-from ag_ui.core import CustomEvent, RunStartedEvent, UserMessage
+from ag_ui.core import (
+    CustomEvent,
+    ImageInputContent,
+    InputContentUrlSource,
+    RunStartedEvent,
+    TextInputContent,
+    UserMessage,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -425,6 +433,14 @@ def test_a_waiting_request_survives_its_note_and_is_edited_in_its_words_alone() 
     assert [(each.id, each.content) for each in again.input.messages] == [("r1", "other")]
     with pytest.raises(BadRequest, match="no user message"):
         Waiting(one.note, RunRequest("a")).edited("x")
+    picture = ImageInputContent(source=InputContentUrlSource(value="https://example.com/a.png"))
+    shown = UserMessage(id="u", content=[TextInputContent(text="this"), picture])
+    asked = replace(one.request, input=input_for("t", "r1", [shown]))
+    assert Waiting(one.note, asked).row()["files"] == 1
+    kept = RunRequest.decode(Waiting(one.note, asked).edited("that")).input
+    assert kept is not None
+    assert kept.messages[-1].content == [TextInputContent(text="that"), picture], "its files stay"
+    assert Waiting(one.note, RunRequest("a")).row()["files"] == 0
 
 
 def run_info(run_id: str, parent: str | None, edge: Any, status: Any) -> RunInfo:

@@ -63,6 +63,7 @@ class AgentRow(TypedDict):
     description: NotRequired[str]
     capabilities: AgentCapabilities
     schemas: AgentSchemas
+    on_busy: OnBusy
 
 
 class GraphNode(TypedDict):
@@ -265,6 +266,7 @@ class QueueRow(TypedDict):
     on_busy: OnBusy
     agent: str
     at: Millis
+    files: int
 
 
 class QueueList(TypedDict):

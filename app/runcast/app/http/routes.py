@@ -46,6 +46,7 @@ from runcast.app.http.page import PageOptions
 from runcast.app.http.sse import joined, live, of_run, past_of, position
 from runcast.app.http.thread_routes import message_of, run_row, thread_row
 from runcast.app.nodes.agent_descriptions import asked, described
+from runcast.app.nodes.handover import OnBusy
 from runcast.app.nodes.requests import threads_of
 from runcast.app.runs.run import Run
 from runcast.app.skins import ai_sdk
@@ -67,14 +68,24 @@ SCANNED = 2_000  # threads that one request asks `authorize` for, about
 async def agents(request: ApiRequest) -> Answer:
     """The host's agents: what they can do, take and show."""
     await request.allow_host()
-    rows: Any = [described(each, request.cast.options.redactor) for each in request.cast.agents.values()]
+    cast = request.cast
+    rows: Any = [
+        {**described(each, cast.options.redactor), "on_busy": _on_busy(cast, each.name)}
+        for each in cast.agents.values()
+    ]
     return Answer(AgentList(agents=rows))
 
 
 async def agent(request: ApiRequest, name: str) -> Answer:
     """One agent: its capabilities, and schemas from which a client can build a form; an agent by URL is asked."""
     await request.allow_host()
-    return Answer(await asked(request.cast.agent(name), request.cast.options.redactor))
+    cast = request.cast
+    row = await asked(cast.agent(name), cast.options.redactor)
+    return Answer({**row, "on_busy": _on_busy(cast, name)})
+
+
+def _on_busy(cast: Cast, name: str) -> OnBusy:
+    return cast.agents.on_busy(name) or cast.options.on_busy
 
 
 async def capabilities(request: ApiRequest, name: str) -> Answer:

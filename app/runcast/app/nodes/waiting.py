@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ag_ui.core import Message, UserMessage
+from ag_ui.core import Message, TextInputContent, UserMessage
 
 from runcast.app.errors import BadRequest
 from runcast.app.nodes.handover import OnBusy, RunRequest
@@ -32,11 +32,14 @@ class Waiting:
         return self.note.run_id
 
     @property
+    def _message(self) -> Message | None:
+        given = self.request.input
+        return next((each for each in reversed(given.messages if given else []) if each.role == "user"), None)
+
+    @property
     def text(self) -> str:
         """Its words."""
-        given = self.request.input
-        last = next((each for each in reversed(given.messages if given else []) if each.role == "user"), None)
-        return "" if last is None else words_of(last)
+        return "" if self._message is None else words_of(self._message)
 
     @property
     def ahead(self) -> bool:
@@ -51,16 +54,19 @@ class Waiting:
             "on_busy": self.request.on_busy,
             "agent": self.request.agent,
             "at": self.note.at,
+            "files": 0 if self._message is None else len(files_of(self._message)),
         }
 
     def edited(self, text: str) -> bytes:
-        """The body of its note with other words in its last user message; raises when it has none."""
+        """The body of its note with other words in its last user message, whose files stay; raises when it has none."""
         given = self.request.input
         messages = list(given.messages if given else [])
         at = next((n for n in reversed(range(len(messages))) if messages[n].role == "user"), None)
         if given is None or at is None:
             raise BadRequest("this request has no user message that could be edited")
-        messages[at] = UserMessage(id=messages[at].id, content=text)
+        files = files_of(messages[at])
+        content: Any = [TextInputContent(text=text), *files] if files else text
+        messages[at] = UserMessage(id=messages[at].id, content=content)
         return replace(self.request, input=given.model_copy(update={"messages": messages})).encode()
 
     def begun(self) -> bytes:
@@ -74,6 +80,12 @@ def words_of(message: Message) -> str:
     if isinstance(content, str):
         return content
     return " ".join(each.text for each in content or () if getattr(each, "type", "") == "text")
+
+
+def files_of(message: Message) -> list[Any]:
+    """The parts of a message that are no text."""
+    content: Any = [] if isinstance(message.content, str) else message.content or []
+    return [each for each in content if each.type != "text"]
 
 
 def in_order(notes: Iterable[Note]) -> list[Waiting]:

@@ -42,6 +42,19 @@ export interface Interrupt {
   value?: unknown;
 }
 
+/** What a message does that comes while a run is active. */
+export type OnBusy = "queue" | "steer" | "interrupt" | "rollback";
+
+/** A message that waits: it begins the run `run_id` when the thread is free. Of a long one the beginning. */
+export interface Queued {
+  run_id: string;
+  text: string;
+  on_busy: OnBusy;
+  agent: string;
+  at: number;
+  files: number;
+}
+
 export type ItemKind = "run" | "step" | "subagent" | "text" | "reasoning" | "tool" | "interrupt" | "error" | "note";
 
 export type ItemState = "running" | "done" | "retried" | "cut short" | Status;
@@ -65,6 +78,8 @@ export interface View {
   runs: Record<string, Run>;
   items: Item[];
   interrupts: Interrupt[];
+  /** What waited when that was announced last; a message that begins leaves it. */
+  queued: Queued[];
   state: unknown;
   lastPatch: Operation[] | null;
   usage: Usage;
@@ -87,7 +102,7 @@ export interface Link {
   behind: number;
   last: number;
   epoch: string | null;
-  error?: "refused" | "unreachable" | null;
+  error?: "refused" | "forgotten" | "unreachable" | null;
 }
 
 export type HeaderRecord = Record<string, string>;

@@ -3,7 +3,7 @@
 // A row of the timeline is never changed in place: a row that changed is another object, so that a screen knows by
 // identity which rows to draw again.
 import { patched } from "./patch.js";
-import type { Envelope, Interrupt, Item, ItemState, Operation, Run, Status, Usage, View } from "./types.js";
+import type { Envelope, Interrupt, Item, ItemState, Operation, Queued, Run, Status, Usage, View } from "./types.js";
 
 const NOTHING: Usage = Object.freeze({ prompt: 0, completion: 0, total: 0 });
 const NAMES = ["prompt", "completion", "total"] as const;
@@ -22,6 +22,7 @@ export function initial(thread: string): View {
     runs: Object.create(null) as Record<string, Run>, // a run's id is no name of Object.prototype
     items: [],
     interrupts: [],
+    queued: [],
     state: null,
     lastPatch: null,
     usage: { ...NOTHING },
@@ -138,6 +139,14 @@ const HANDLERS: Record<string, Handler> = {
       seq: envelope.seq,
     });
   },
+  "agent.queued"(view, _, payload) {
+    view.queued = payload.messages as Queued[];
+  },
+  "agent.steered"(view, envelope, payload) {
+    waitsNoMore(view, payload.run_id);
+    if (view.items.some((item) => item.kind === "text" && item.id === payload.message_id)) return;
+    text(view, envelope, { ...payload, role: "user", chunk: payload.text, is_complete: true, steered: true }, "text");
+  },
   "agent.gap"(view, _, payload) {
     view.missed += payload.to_seq - payload.from_seq + 1;
   },
@@ -153,6 +162,10 @@ function changeAll(view: View, which: (item: Item) => boolean, changes: Partial<
   view.items.forEach((item, index) => which(item) && change(view, index, changes));
 }
 
+function waitsNoMore(view: View, run: string): void {
+  if (view.queued.some((each) => each.run_id === run)) view.queued = view.queued.filter((each) => each.run_id !== run);
+}
+
 function status(view: View, envelope: Envelope, payload: Payload): void {
   const id = envelope.execution_id;
   const run = (view.runs[id] ??= { id, status: "in_progress", started: envelope.timestamp, spent: { ...NOTHING } });
@@ -160,6 +173,7 @@ function status(view: View, envelope: Envelope, payload: Payload): void {
   if (payload.attempt) run.attempt = payload.attempt;
   if (payload.status === "in_progress") {
     view.interrupts = [];
+    waitsNoMore(view, id);
     cutShort(view, id);
     view.items.push({
       kind: "run",
@@ -283,8 +297,9 @@ function text(view: View, envelope: Envelope, payload: Payload, kind: "text" | "
   );
   const item = view.items[at];
   const more = {
-    text: item && !payload.replace ? (item.text as string) + payload.chunk : payload.chunk,
+    text: item && !payload.replace && !item.steered ? (item.text as string) + payload.chunk : payload.chunk,
     complete: payload.is_complete,
+    steered: payload.steered === true, // shown from `agent.steered`: the message itself may follow
     until: envelope.timestamp,
   };
   if (item) change(view, at, more);

@@ -13,7 +13,8 @@ interface EnvelopePage {
 }
 
 const PAGE = 1000; // envelopes in one answer
-const REFUSED = [4001, 4009, 4010]; // close codes after which there is no coming back
+const FORGOTTEN = 4010;
+const REFUSED = [4001, 4009, FORGOTTEN]; // close codes after which there is no coming back
 
 /** Watch a thread until the returned function is called. */
 export function watch(options: Watching): () => void {
@@ -216,7 +217,8 @@ class Watcher {
       this.link.state = "connecting";
       this.changed();
       if (!REFUSED.includes(code)) return this.comeBack();
-      this.link.error = "refused";
+      this.link.error = code === FORGOTTEN ? "forgotten" : "refused";
+      if (code === FORGOTTEN) this.view = initial(this.options.thread);
       this.close();
     };
   }

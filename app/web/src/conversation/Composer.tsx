@@ -3,7 +3,9 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../parts/Icon.js";
 import type { AgentRow } from "../state/api.js";
 import { useDesk } from "../state/context.js";
+import type { OnBusy } from "../client/runcast.js";
 import { accepted, partOf, refusal, takes } from "../state/files.js";
+import { CHOICES, usual } from "../state/queue.js";
 import type { Session } from "../state/session.js";
 import { bytes, short } from "../state/words.js";
 import { AgentForm } from "./AgentForm.js";
@@ -56,21 +58,27 @@ export function Composer({ session }: { session: Session }) {
   const { files, refused, add, remove } = useFiles(session, agent);
   const empty = draft.trim() === "" && files.length === 0;
   const origin = session.origin.value;
+  const choice = session.queue.choice.value ?? usual(agent);
 
-  const send = async (): Promise<void> => {
+  const send = async (onBusy: OnBusy): Promise<void> => {
     const text = draft.trim();
-    if (empty || working || session.sending.value) return;
+    if (empty || session.sending.value) return;
     const forwarded = desk.values.forwarded(agent, session);
     if (forwarded === null) return; // the form shows what is wrong
     desk.settle();
     const parts = await Promise.all(files.map(partOf));
     session.draft.value = ""; // at once: the next message may be begun while this one is on its way
     session.files.value = [];
+    const chosenBusy = session.queue.choice.value;
+    session.queue.choice.value = null; // a choice is for one message
     back.current = 0;
     const message = parts.length === 0 ? text : [...(text === "" ? [] : [{ type: "text", text } as const]), ...parts];
     const chosen = desk.chosenAgent ?? (origin === null ? null : (desk.agents.value[0] ?? null));
-    if (await session.say({ message, agent: chosen, ...forwarded })) return void desk.newThreads();
+    // A run that began a moment ago, of which this page does not know, is no reason to refuse. A question is answered first.
+    const busy = working ? { onBusy } : session.questions.value.length > 0 ? {} : { onBusy: "queue" as const };
+    if (await session.say({ message, agent: chosen, ...busy, ...forwarded })) return void desk.newThreads();
     if (session.draft.value === "") session.draft.value = draft;
+    session.queue.choice.value ??= chosenBusy;
     if (session.files.value.length === 0) session.files.value = files;
   };
 
@@ -89,7 +97,7 @@ export function Composer({ session }: { session: Session }) {
     const area = event.currentTarget as HTMLTextAreaElement;
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
-      void send();
+      void send(event.ctrlKey || event.metaKey ? "interrupt" : choice);
     } else if (event.key === "ArrowUp" && area.selectionStart === 0 && area.selectionEnd === 0) {
       if (recall(1)) event.preventDefault();
     } else if (event.key === "ArrowDown" && back.current > 0 && area.selectionEnd === area.value.length) {
@@ -104,7 +112,7 @@ export function Composer({ session }: { session: Session }) {
       class="composer"
       onSubmit={(event) => {
         event.preventDefault();
-        void send();
+        void send(choice);
       }}
     >
       {origin !== null && (
@@ -206,20 +214,38 @@ export function Composer({ session }: { session: Session }) {
               </select>
             </>
           )}
-          <span class="hint">Enter sends, Shift+Enter breaks the line</span>
+          {working && (
+            <select
+              id="busy"
+              aria-label="While the agent works, the message will"
+              title={CHOICES.find(({ value }) => value === choice)?.title}
+              value={choice}
+              onChange={(event) => (session.queue.choice.value = event.currentTarget.value as OnBusy)}
+            >
+              {CHOICES.map(({ value, label, title }) => (
+                <option key={value} value={value} title={title}>
+                  {label}
+                </option>
+              ))}
+            </select>
+          )}
+          <span class="hint">
+            {working ? "Ctrl+Enter stops the run and sends" : "Enter sends, Shift+Enter breaks the line"}
+          </span>
           <span class="spring" />
-          {working ? (
+          {working && (
             <button
               id="stop"
               type="button"
-              class="round"
+              class={empty ? "round" : "round plain"}
               onClick={() => void session.halt()}
               aria-label="Stop"
               title="Stop"
             >
               <Icon name="stop" />
             </button>
-          ) : (
+          )}
+          {(!working || !empty) && (
             <button
               id="send"
               type="submit"

@@ -12,6 +12,8 @@ export function Nothing({ session }: { session: Session }) {
         text="This thread is not yours to watch. Sign in as somebody who may, or ask for access."
       />
     );
+  if (shown?.link.error === "forgotten")
+    return <Empty title="Forgotten" text="This thread was forgotten: all that was kept of it is deleted." />;
   if (session.rows.value.length > 0 || session.preview.value !== null) return null;
   if (shown === null || (shown.link.state !== "live" && shown.link.last === 0)) {
     return (

@@ -1,5 +1,5 @@
 // The routes that the page uses. docs/protocol.md lists them.
-import type { HeaderRecord } from "../client/runcast.js";
+import type { HeaderRecord, OnBusy, Queued } from "../client/runcast.js";
 import type { Entry } from "../fold/events.js";
 import { RequestFailed } from "./steady.js";
 
@@ -21,6 +21,7 @@ export interface Asks {
 
 export interface AgentRow {
   name: string;
+  on_busy?: OnBusy | "refuse"; // what a message does by itself while a run is active
   capabilities?: { multimodal?: { input?: Record<string, boolean> } };
   schemas?: { input?: Asks; context?: Asks; state?: Asks };
 }
@@ -51,6 +52,7 @@ export interface Say {
   message: string | Part[];
   agent: string | null;
   from_run: string | null;
+  on_busy?: OnBusy;
   forwarded_props?: Record<string, unknown>;
 }
 
@@ -138,6 +140,11 @@ export class Api {
     void response.body?.cancel();
     return { thread_id, run_id };
   };
+  queue = (thread: string): Promise<{ messages: Queued[] }> => this.call(`${at(thread)}/queue`);
+  edit = (thread: string, run: string, message: string): Promise<{ messages: Queued[] }> =>
+    this.call(`${at(thread)}/queue/${encodeURIComponent(run)}`, { message });
+  withdraw = (thread: string, run: string): Promise<{ messages: Queued[] }> =>
+    this.call(`${at(thread)}/queue/${encodeURIComponent(run)}/withdraw`, {});
   resume = (thread: string, answers?: Answer[]): Promise<Started> =>
     this.call(`${at(thread)}/resume`, answers ? { answers } : {});
   stop = (run: string): Promise<unknown> => this.call(`runs/${encodeURIComponent(run)}/stop`, {});

@@ -1,10 +1,11 @@
 // One thread under a person's eyes: what it shows, what it asks, and what can be done in it.
 import { batch, computed, signal } from "@preact/signals";
-import { type Interrupt, type Item, type Link, type View, watch } from "../client/runcast.js";
+import { type Interrupt, type Item, type Link, type OnBusy, type Queued, type View, watch } from "../client/runcast.js";
 import type { Message } from "../fold/events.js";
 import type { Answer, Api, Part, RunRow, Size, Started } from "./api.js";
 import { agentOf, asksOf } from "./asks.js";
 import { History } from "./history.js";
+import { Queue } from "./queue.js";
 import { RequestFailed, steady } from "./steady.js";
 
 const NO_QUESTIONS: Interrupt[] = []; // always the same, so that nothing is drawn again for it
@@ -37,6 +38,7 @@ export interface Given {
   message: string | Part[];
   agent: string | null;
   from?: string | null;
+  onBusy?: OnBusy;
   forwarded?: Record<string, unknown>;
 }
 
@@ -64,6 +66,7 @@ export class Session {
   readonly moment = signal<number | null>(null); // the seq that is looked at; null: now
   readonly earlier = signal(0); // runs before the first one that was opened
   readonly history: History | null;
+  readonly queue: Queue;
   /** Scrolls to a row; set by what draws the rows. */
   reveal: (key: string) => void = () => {};
   /** Puts the cursor where messages are written; set by what draws that. */
@@ -79,6 +82,7 @@ export class Session {
   private closed = false;
   private stop: () => void = () => {};
   private status = "";
+  private announced: Queued[] | null = null;
   private readonly timer: ReturnType<typeof setInterval>;
 
   constructor(
@@ -87,7 +91,13 @@ export class Session {
     private readonly moved: (thread: string) => void,
   ) {
     this.history = thread === null ? null : new History(api, thread);
-    this.timer = setInterval(() => this.shown.value?.view.status === "in_progress" && void this.drawRuns(), PATIENT);
+    this.queue = new Queue(
+      api,
+      thread,
+      () => this.shown.value?.view.runs ?? {},
+      (work) => this.order(work),
+    );
+    this.timer = setInterval(() => this.look(), PATIENT);
     if (thread !== null) void this.open(thread);
   }
 
@@ -95,6 +105,12 @@ export class Session {
     this.closed = true;
     this.stop();
     clearInterval(this.timer);
+  }
+
+  /** What no envelope tells: a run that lost its process, and a queue that changed while no run was active. */
+  private look(): void {
+    if (this.shown.value?.view.status === "in_progress") void this.drawRuns();
+    if (this.queue.waiting.value.length > 0) void this.queue.draw();
   }
 
   // --------------------------------------------------------------- reading
@@ -166,6 +182,10 @@ export class Session {
       if (link.state !== "recovering") this.preview.value = null;
       this.shown.value = { view, link: { ...link } };
       const status = `${view.run} ${view.status}`;
+      if (link.state !== "recovering" && (status !== this.status || view.queued !== this.announced)) {
+        this.announced = view.queued;
+        void this.queue.draw();
+      }
       if (status === this.status) return;
       this.status = status;
       this.stalled.value = false;
@@ -235,7 +255,7 @@ export class Session {
   }
 
   /** Start a run with a message: behind `from`, else at the thread's end. */
-  async say({ message, agent, from = this.branchFrom.value, forwarded }: Given): Promise<boolean> {
+  async say({ message, agent, from = this.branchFrom.value, onBusy, forwarded }: Given): Promise<boolean> {
     if (this.sending.value) return false;
     const origin = this.origin.value;
     return this.order(async () => {
@@ -250,10 +270,12 @@ export class Session {
               message,
               agent,
               from_run: from,
+              ...(onBusy ? { on_busy: onBusy } : {}),
               ...(forwarded ? { forwarded_props: forwarded } : {}),
             });
       if (this.closed) return;
       this.branchFrom.value = null;
+      if (this.thread !== null) void this.queue.draw();
       if (started.thread_id !== this.thread) this.moved(started.thread_id);
     });
   }

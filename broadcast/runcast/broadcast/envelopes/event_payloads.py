@@ -39,7 +39,7 @@ from runcast.slim.values.truncation import clean, cut
 from runcast.slim.values.type_guards import is_object
 
 # CUSTOM events that the host adds to a run, and their envelopes.
-HOSTS = {"runcast.queued": "agent.queued"}
+HOSTS = {"runcast.queued": "agent.queued", "runcast.steered": "agent.steered"}
 
 EventHandler = Callable[[BroadcastConfig, RunView, Any, int], list[Draft]]
 
