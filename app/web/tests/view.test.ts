@@ -1,5 +1,14 @@
 import { expect, test } from "vitest";
-import { apply, type Envelope, initial, type Item, type View } from "../src/client/runcast.js";
+import {
+  apply,
+  type Envelope,
+  initial,
+  type Item,
+  patched,
+  referred,
+  resolved,
+  type View,
+} from "../src/client/runcast.js";
 import { chunk, ended, envelope, started } from "./envelopes.js";
 
 const shown = (...envelopes: Envelope[]): View => envelopes.reduce(apply, initial("t"));
@@ -57,4 +66,47 @@ test("tokens are the run's own at its end, until then its steps'", () => {
   expect(view.usage).toEqual(usage);
   apply(view, envelope("agent.status", { status: "completed", usage: { prompt: 5, completion: 5, total: 10 } }));
   expect(view.usage.total).toBe(10);
+});
+
+const drawn = (more: Record<string, unknown>): Envelope =>
+  envelope("agent.activity", { message_id: "s", activity_type: "a2ui-surface", ...more });
+const add = (value: number): Record<string, unknown> => ({ patch: [{ op: "add", path: "/list/-", value }] });
+
+test("an activity is one row, replaced and patched", () => {
+  const view = shown(started(), drawn({ content: { list: [1] } }), drawn(add(2)));
+  expect(rows(view, "activity")).toMatchObject([{ id: "s", name: "a2ui-surface", content: { list: [1, 2] } }]);
+  apply(view, drawn({ content: { list: [] }, replace: false }));
+  expect(rows(view, "activity")).toMatchObject([{ content: { list: [1, 2] } }]);
+  apply(view, drawn({ content: { list: [] } }));
+  expect(rows(view, "activity")).toMatchObject([{ content: { list: [] } }]);
+  expect(rows(shown(started(), drawn(add(1))), "activity")).toEqual([]);
+});
+
+test("an activity by reference ends as the server has it, whenever it is fetched", () => {
+  const events = [drawn({ content: { list: [0] } }), drawn({ by_reference: true }), drawn(add(2)), drawn(add(3))];
+  const states: unknown[] = [{ list: [0] }, { list: [1] }];
+  for (const each of events.slice(2)) states.push(patched(states.at(-1), each.payload["patch"] as never));
+  for (let asked = 2; asked <= events.length; asked += 1)
+    for (let answered = asked; answered <= events.length; answered += 1) {
+      const view = shown(started(), ...events.slice(0, asked));
+      const item = referred(view) as Item;
+      expect(item).toBeDefined();
+      for (const each of events.slice(asked, answered)) apply(view, each);
+      resolved(view, item, { content: states[asked - 1] }); // as the log was when it was asked
+      for (const each of events.slice(answered)) apply(view, each);
+      for (let left = referred(view); left !== undefined; left = referred(view))
+        resolved(view, left, { content: states.at(-1) });
+      expect(rows(view, "activity")).toMatchObject([{ content: states.at(-1), wanted: null }]);
+    }
+});
+
+test("an activity that comes whole needs nothing that was fetched, and one that is gone is asked for once", () => {
+  const view = shown(started(), drawn({ by_reference: true }));
+  const item = referred(view) as Item;
+  apply(view, drawn({ content: { new: true } }));
+  resolved(view, item, { content: { old: true } });
+  expect(rows(view, "activity")).toMatchObject([{ content: { new: true } }]);
+  const lost = shown(started(), drawn({ by_reference: true }));
+  resolved(lost, referred(lost) as Item, null);
+  expect(referred(lost)).toBeUndefined();
 });

@@ -23,7 +23,7 @@ class BroadcastConfig:
     reasoning: bool = False  # agent.reasoning.chunk
     continuation: bool = False  # agent.continuation, and `continuation` on completed steps
     state: bool = False  # agent.state
-    activity: bool = False  # agent.activity
+    activity: bool = True  # agent.activity
     custom: bool = True  # agent.custom
     include_args: bool = False  # the arguments themselves beside their summary
     max_envelope_bytes: int = 8_000
@@ -63,11 +63,11 @@ class BroadcastConfig:
     @classmethod
     def minimal(cls) -> BroadcastConfig:
         """Status, steps and tools; no text."""
-        return cls(chunks=False, custom=False)
+        return cls(chunks=False, activity=False, custom=False)
 
     @classmethod
     def standard(cls) -> BroadcastConfig:
-        """Text and custom events too. No arguments, no reasoning, no state."""
+        """Text, activities and custom events too. No arguments, no reasoning, no state."""
         return cls()
 
     @classmethod
@@ -77,7 +77,6 @@ class BroadcastConfig:
             reasoning=True,
             continuation=True,
             state=True,
-            activity=True,
             include_args=True,
             max_value_chars=100,
             max_result_chars=500,

@@ -26,6 +26,7 @@ THREAD_ROUTES = [
     ("GET", "/threads/{id}/join"),
     ("GET", "/threads/{id}/snapshot"),
     ("GET", "/threads/{id}/runs"),
+    ("GET", "/threads/{id}/messages/m"),
     ("GET", "/threads/{id}/tools/call/result"),
     ("POST", "/threads/{id}/runs"),
     ("POST", "/threads/{id}/resume"),

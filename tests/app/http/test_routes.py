@@ -10,13 +10,20 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from ag_ui.core import RunAgentInput
+from ag_ui.core import (
+    ActivityDeltaEvent,
+    ActivitySnapshotEvent,
+    Event,
+    RunAgentInput,
+    RunFinishedEvent,
+    RunStartedEvent,
+)
 from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from websockets.asyncio.client import connect
 
-from runcast.app import App, Cast, PageOptions
+from runcast.app import App, Cast, PageOptions, watch_token
 from runcast.app.fastapi import add_agent
 from runcast.slim import decode_input
 from tests.app.agents import LONG, Gated, asker, parrot, tooled
@@ -343,3 +350,36 @@ async def test_a_host_that_closes_takes_no_more() -> None:
 
 def given() -> RunAgentInput:
     return decode_input(json.dumps(run_input()))
+
+
+async def drawing(input: RunAgentInput) -> AsyncIterator[Event]:
+    """Draws a surface that no envelope holds, and changes it."""
+    yield RunStartedEvent(thread_id=input.thread_id, run_id=input.run_id)
+    content = {"nothing": None, "text": LONG, "run": input.run_id}
+    yield ActivitySnapshotEvent(message_id="s1", activity_type="a2ui-surface", content=content)
+    patch: Any = [{"op": "add", "path": "/more", "value": 1}]
+    yield ActivityDeltaEvent(message_id="s1", activity_type="a2ui-surface", patch=patch)
+    yield RunFinishedEvent(thread_id=input.thread_id, run_id=input.run_id)
+
+
+async def test_what_an_envelope_refers_to_is_fetched_as_any_run_left_it(host: Served) -> None:
+    host.cast.register(drawing)
+    await post_run(host.http, "drawing")
+    await post_run(host.http, "drawing", run="r2")
+    page = (await host.http.get("/threads/t1/envelopes")).json()["envelopes"]
+    shown = [each["payload"] for each in page if each["type"] == "agent.activity"]
+    assert [each.get("by_reference") for each in shown] == [True, None, True, None]
+    assert shown[1]["patch"] == [{"op": "add", "path": "/more", "value": 1}]
+    for query, run in (("", "r2"), ("?run=r1", "r1"), ("?run=r2", "r2")):
+        found = (await host.http.get(f"/threads/t1/messages/s1{query}")).json()["message"]
+        assert found == {
+            "id": "s1", "role": "activity", "activityType": "a2ui-surface",
+            "content": {"nothing": None, "text": LONG, "run": run, "more": 1},
+        }  # fmt: skip
+    for path in ("t1/messages/none", "t1/messages/s1?run=none", "t9/messages/s1"):
+        assert (await host.http.get(f"/threads/{path}")).status_code == 404
+    assert (await host.http.get("/threads/t1/messages/s1?run=%00")).status_code == 400
+    other = {"token": watch_token(host.cast, "t2")}
+    assert (await host.http.get("/threads/t1/messages/s1", params=other)).status_code == 403
+    own = {"token": watch_token(host.cast, "t1")}
+    assert (await host.http.get("/threads/t1/messages/s1", params=own)).status_code == 200

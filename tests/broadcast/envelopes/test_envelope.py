@@ -167,3 +167,30 @@ def test_settings_that_cannot_work_say_so() -> None:
         BroadcastConfig(max_envelope_bytes=100)
     assert BroadcastConfig.standard() == BroadcastConfig()
     assert not BroadcastConfig.minimal().chunks
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=40),
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.text(max_size=8), inner, max_size=6),
+    max_leaves=60,
+)
+
+
+@given(
+    st.dictionaries(st.text(max_size=8), JSON, max_size=8),
+    st.integers(600, 3_000),
+    st.booleans(),
+    st.sampled_from(["content", "patch"]),
+)
+def test_an_activity_is_whole_or_a_reference(
+    drawn: dict[str, Any], most: int, quoted: bool, field: str
+) -> None:
+    named = {"message_id": "s1", "activity_type": "a2ui-surface", "subagent_run_id": "sub"}
+    envelope = replace(other(7, "agent.activity"), payload={**named, field: drawn})
+    budget = Budget(most, quoted)
+    fitted = fit(envelope, budget)
+    size = len(envelope.encode())
+    whole = budget.fits(envelope.encode())
+    reference = {**named, "by_reference": True, "original_bytes": size}
+    assert fitted.payload == (envelope.payload if whole else reference)
+    assert budget.fits(fitted.encode())

@@ -339,7 +339,8 @@ def test_state_activity_and_custom_as_they_were_given() -> None:
         {"message_id": "x", "activity_type": "plan", "patch": [{"op": "add", "path": "/n", "value": 2}]},
         {"name": "note", "value": None, "subagent_run_id": "s"},
     ]
-    assert [envelope.type for envelope in mapped(events)] == ["agent.status", "agent.custom"]
+    types = [envelope.type for envelope in mapped(events)]
+    assert types == ["agent.status", *["agent.activity"] * 3, "agent.custom"]
 
 
 def test_seq_has_holes_and_prev_bridges_them() -> None:

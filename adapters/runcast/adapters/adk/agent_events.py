@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ag_ui.core import CustomEvent, Interrupt, MessagesSnapshotEvent, StateDeltaEvent
+from ag_ui.core import ActivitySnapshotEvent, CustomEvent, Interrupt, MessagesSnapshotEvent, StateDeltaEvent
 from ag_ui.core import Event as AgEvent
 
 from runcast.adapters.adk.intake.session_conversation import answer_id, messages_from_events
@@ -214,6 +214,10 @@ class AgentEvents:
         if delta:
             events.append(StateDeltaEvent(delta=delta, **self._now()))  # type: ignore[arg-type]  # parsed by pydantic
         tag: dict[str, Any] = {} if it.owner is None else {"subagent_run_id": it.owner}
+        for widget in event.actions.render_ui_widgets or ():
+            content = plain(widget.payload)
+            shown: dict[str, Any] = {"message_id": widget.id, "activity_type": widget.provider, **tag}
+            events.append(ActivitySnapshotEvent(**shown, content=content, **self._now()))
         for name, value in [*it.reading.extras, *extras(event)]:
             events.append(CustomEvent(name=name, value=value, **tag, **self._now()))
         if event.output is not None:

@@ -1,4 +1,4 @@
-"""Reads a thread from the log: its state, runs, size, agent, and the whole result of a tool.
+"""Reads a thread from the log: its state, runs, size, agent, and the whole of a message or a tool's result.
 
 Knows the log and snapshots; does not know which runs are active here.
 """
@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from ag_ui.core import RunStartedEvent, ToolCallResultEvent
+from ag_ui.core import Message, RunStartedEvent, ToolCallResultEvent
 
 from runcast.app.errors import NotFound
-from runcast.slim import AgentState, RunInfo, RunLog, SlimSerializer, UnknownThread
+from runcast.slim import AgentState, RunInfo, RunLog, SlimSerializer, UnknownThread, fold
 from runcast.slim.folding.run_metadata import RunMetadata, metadata_of
 
 _PAGE = 1_000  # entries read at once
@@ -94,6 +94,17 @@ class Threads:
             "compacted": size.segments or None,
             "snapshot": None if kept is None else len(orjson.dumps(kept.data)),
         }
+
+    async def message(self, thread_id: str, message_id: str, run_id: str | None = None) -> Message:
+        """A message as a run left it: the newest, unless one is named."""
+        try:
+            events = await self._log.restore(thread_id, run_id)
+        except UnknownThread as error:
+            raise NotFound(str(error)) from error
+        for found in reversed(fold(events).messages):
+            if found.id == message_id:
+                return found
+        raise NotFound(f"no message {message_id!r} is in thread {thread_id!r}")
 
     async def tool_result(self, thread_id: str, call_id: str) -> Any:
         """A tool's whole result, of which a summary was broadcast; the last one if there are several."""

@@ -213,6 +213,12 @@ class RunList(TypedDict):
     size: Size
 
 
+class WholeMessage(TypedDict):
+    """A message as AG-UI writes it."""
+
+    message: dict[str, Any]
+
+
 class ToolResult(TypedDict):
     """A tool's whole result."""
 

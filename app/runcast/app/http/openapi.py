@@ -66,6 +66,7 @@ _COUNT = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
 PARAMETERS: dict[str, Parameter] = {
     "thread_id": Parameter("the thread", _ID, "path"),
     "run_id": Parameter("the run", _ID, "path"),
+    "message_id": Parameter("the message", _ID, "path"),
     "call_id": Parameter("the tool call", _ID, "path"),
     "agent": Parameter("the agent's name", _ID, "path"),
     "app_id": Parameter("the hub's app id", {"type": "string"}, "path"),
@@ -74,6 +75,7 @@ PARAMETERS: dict[str, Parameter] = {
     "user_id": Parameter("the user's id, as signed in or on a presence channel", {"type": "string"}, "path"),
     "after": Parameter("the `seq` of the last entry that is known", _COUNT),
     "epoch": Parameter("the log's epoch that `after` belongs to; any, when left out", {"type": "string"}),
+    "run": Parameter("the run at whose end the message is read; the newest, when left out", _ID),
     "limit": Parameter("how many at most, up to 1000", _COUNT),
     "behind": Parameter("the `next` of the page before, or a `thread_id`", {"type": "string", "maxLength": 4 * LONGEST_ID}),
     "on_busy": Parameter(

@@ -45,6 +45,7 @@ from runcast.app.http.json_shapes import (
     Token,
     TokenFor,
     ToolResult,
+    WholeMessage,
 )
 from runcast.app.http.openapi import JSON, STREAM, ApiRoute, describe
 
@@ -76,6 +77,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("join", "GET", "/threads/{thread_id}/join", "thread", r.join, {JSON: JoinPage, STREAM: str}, reads=("Last-Event-ID",), errors=(410,)),
     ApiRoute("snapshot", "GET", "/threads/{thread_id}/snapshot", "thread", r.snapshot, {JSON: ANYTHING}, errors=(404,)),
     ApiRoute("runs", "GET", "/threads/{thread_id}/runs", "thread", r.runs, {JSON: RunList}),
+    ApiRoute("message", "GET", "/threads/{thread_id}/messages/{message_id}", "thread", care.message, {JSON: WholeMessage}, reads=("run",), errors=(404,), by_token=True),
     ApiRoute("tool_result", "GET", "/threads/{thread_id}/tools/{call_id}/result", "thread", r.tool_result, {JSON: ToolResult}, errors=(404,)),
     ApiRoute("say", "POST", "/threads/{thread_id}/runs", "thread", r.say, {JSON: Started}, 202, {JSON: Say}, errors=STARTS),
     ApiRoute("queue", "GET", "/threads/{thread_id}/queue", "thread", care.queue, {JSON: QueueList}),

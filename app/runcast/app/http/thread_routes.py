@@ -11,7 +11,7 @@ from ag_ui.core import Message, UserMessage
 from pydantic import ValidationError
 
 from runcast.app.errors import BadRequest, NotFound
-from runcast.app.http.http_messages import Answer, ApiRequest, only
+from runcast.app.http.http_messages import Answer, ApiRequest, identifier, only
 from runcast.app.http.json_shapes import (
     LONGEST_MESSAGE,
     LONGEST_TITLE,
@@ -25,6 +25,7 @@ from runcast.app.http.json_shapes import (
 )
 from runcast.slim import RunInfo, ThreadInfo, UnknownThread
 from runcast.slim.values.truncation import clean
+from runcast.slim.wire.encoders import write_thoroughly
 
 
 async def queue(request: ApiRequest, thread_id: str) -> Answer:
@@ -63,6 +64,14 @@ async def rename(request: ApiRequest, thread_id: str) -> Answer:
     except UnknownThread as error:
         raise NotFound(str(error)) from error
     return Answer(Titled(title=title))
+
+
+async def message(request: ApiRequest, thread_id: str, message_id: str) -> Answer:
+    """One message, whole: an activity that an envelope or a snapshot refers to. As the newest run has it, or `run`."""
+    await request.allow_thread(thread_id)
+    run = request.query.get("run")
+    found = await request.cast.threads.message(thread_id, message_id, run and identifier("run", run))
+    return Answer(b'{"message":%s}' % write_thoroughly(found))
 
 
 async def forget(request: ApiRequest, thread_id: str) -> Answer:

@@ -23,5 +23,5 @@ export type {
   View,
   Watching,
 } from "./types.js";
-export { apply, initial } from "./view.js";
+export { apply, initial, referred, resolved } from "./view.js";
 export { watch } from "./watch.js";

@@ -55,7 +55,8 @@ export interface Queued {
   files: number;
 }
 
-export type ItemKind = "run" | "step" | "subagent" | "text" | "reasoning" | "tool" | "interrupt" | "error" | "note";
+export type ItemKind =
+  "run" | "step" | "subagent" | "text" | "reasoning" | "tool" | "activity" | "interrupt" | "error" | "note";
 
 export type ItemState = "running" | "done" | "retried" | "cut short" | Status;
 

@@ -128,6 +128,7 @@ const HANDLERS: Record<string, Handler> = {
       view.state = patched(view.state, view.lastPatch);
     }
   },
+  "agent.activity": activity,
   "agent.custom"(view, envelope, payload) {
     view.items.push({
       kind: "note",
@@ -151,6 +152,38 @@ const HANDLERS: Record<string, Handler> = {
     view.missed += payload.to_seq - payload.from_seq + 1;
   },
 };
+
+/** An activity is drawn from the whole of it. One that came by reference is fetched, at every later change again. */
+function activity(view: View, envelope: Envelope, payload: Payload): void {
+  const id = payload.message_id;
+  let at = view.items.findLastIndex((item) => item.kind === "activity" && item.id === id);
+  const known = view.items[at];
+  if (known === undefined) {
+    if (payload.patch) return; // of an activity that was never shown
+    at = view.items.length;
+    const key = `activity ${id} ${envelope.seq}`;
+    view.items.push({ kind: "activity", key, id, lane: payload.subagent_run_id ?? null, seq: envelope.seq });
+  }
+  const now = { run: envelope.execution_id, name: payload.activity_type };
+  if (payload.by_reference || (payload.patch && known?.["referred"]))
+    change(view, at, { ...now, referred: true, wanted: envelope.seq });
+  else if (payload.patch) change(view, at, { ...now, content: patched(known?.["content"], payload.patch) });
+  else if (known === undefined || payload.replace !== false)
+    change(view, at, { ...now, content: payload.content, referred: false, wanted: null });
+}
+
+/** The newest activity whose content has to be fetched: `threads/{thread}/messages/{id}?run={run}`. */
+export function referred(view: View): Item | undefined {
+  return view.items.findLast((item) => item.kind === "activity" && typeof item["wanted"] === "number");
+}
+
+/** Put what was fetched for an activity in its place; null where the server has none. It may be wanted anew meanwhile. */
+export function resolved(view: View, asked: Item, message: { content: unknown } | null): void {
+  const at = view.items.findIndex((item) => item.key === asked.key);
+  const now = view.items[at]?.["wanted"];
+  if (now === null || now === undefined) return; // a newer one came whole
+  change(view, at, { content: message?.content, wanted: now === asked["wanted"] ? null : now });
+}
 
 /** Another row in the place of the one at `index`; nothing where there is none. */
 function change(view: View, index: number, changes: Partial<Item>): void {

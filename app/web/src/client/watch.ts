@@ -2,7 +2,7 @@
 // line swallowed. Knows the routes and the reader's rule; does not know what a page looks like.
 import { Reader } from "./reader.js";
 import type { Envelope, Link, View, Watching } from "./types.js";
-import { apply, initial } from "./view.js";
+import { apply, initial, referred, resolved } from "./view.js";
 
 interface EnvelopePage {
   recovered: boolean;
@@ -34,6 +34,7 @@ class Watcher {
   private again = false; // the line was joined during a fetch: what fell between the two is fetched once more
   private timer: ReturnType<typeof setTimeout> | undefined;
   private painting = false;
+  private resolving = false;
   private readonly link: Link = { state: "connecting", behind: 0, last: 0, epoch: null };
   private readonly root: URL;
   private readonly path: string;
@@ -67,7 +68,9 @@ class Watcher {
       this.painting = false;
       this.link.last = this.reader.last ?? 0;
       this.link.epoch = this.reader.epoch;
-      if (!this.stopped) this.options.onChange(this.view, this.link);
+      if (this.stopped) return;
+      this.options.onChange(this.view, this.link);
+      if (!this.resolving && !this.fetching) void this.resolve();
     };
     if ("requestAnimationFrame" in globalThis && !globalThis.document?.hidden) requestAnimationFrame(paint);
     else setTimeout(paint, 30);
@@ -125,6 +128,26 @@ class Watcher {
       }
       this.changed();
     }
+  }
+
+  /** Fetch what came by reference, one after the other, the newest first. */
+  private async resolve(): Promise<void> {
+    this.resolving = true;
+    for (let item = referred(this.view); item !== undefined && !this.stopped; item = referred(this.view)) {
+      const { view } = this;
+      const place = `${this.path}/messages/${encodeURIComponent(String(item["id"]))}`;
+      try {
+        const answer = await this.ask<{ message: { content: unknown } }>(
+          `${place}?run=${encodeURIComponent(String(item.run))}`,
+        );
+        resolved(view, item, answer.message);
+      } catch (error) {
+        if (!(error instanceof Answered) || error.status !== 404) break; // with the next envelope again
+        resolved(view, item, null);
+      }
+      this.changed();
+    }
+    this.resolving = false;
   }
 
   private startOver(epoch: string): void {

@@ -150,6 +150,12 @@ const KINDS: Record<string, (part: Drawable) => preact.JSX.Element | null> = {
       {str(item["text"])}
     </div>
   ),
+  activity: ({ item }) => (
+    <details class="note" data-activity={str(item["id"])}>
+      <summary>{str(item["name"])}</summary>
+      {typeof item["wanted"] === "number" ? <p class="quiet">Loading…</p> : <JsonTree value={item["content"]} />}
+    </details>
+  ),
   note: ({ item }) => (
     <details class="note">
       <summary>Note: {str(item["name"])}</summary>

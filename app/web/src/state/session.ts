@@ -137,7 +137,11 @@ export class Session {
     if ((newest?.last_seq ?? 0) <= LONG) return;
     const found = (await this.api.snapshot(thread).catch(() => null)) as { messages?: Message[] } | null;
     if (this.closed || found === null || newest === undefined || this.shown.value?.link.state === "live") return;
-    const messages = (found.messages ?? []).map((each, at) => ({ ...each, id: String(each.metadata?.["id"] ?? at) }));
+    const messages = (found.messages ?? []).map((each, at) => ({
+      ...each,
+      id: String(each.metadata?.["id"] ?? at),
+      activityType: String(each.metadata?.["activity_type"] ?? ""),
+    }));
     this.preview.value = { messages, status: newest.status, events: newest.last_seq };
   }
 

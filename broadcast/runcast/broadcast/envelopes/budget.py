@@ -1,12 +1,12 @@
 """The size limits of targets, and the cuts that make a payload fit.
 
 A Pusher request carries the envelope as a JSON string inside JSON, so escaping counts twice. Does not know the
-meaning of a payload; it only shortens, marks and counts.
+meaning of a payload, but for one: an activity is drawn from the whole of it, so it goes by reference and is never cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,19 +71,20 @@ _IDENTITY = (
 _CUTS = ((1000, 100, 8), (300, 40, 6), (100, 20, 5), (40, 10, 4), (16, 5, 3))
 
 
-def shrink(payload: Mapping[str, Any], original: int, step: int) -> dict[str, Any]:
-    """The payload at one of `steps()` degrees of cutting, marked with its original size."""
-    if step < len(_CUTS):
-        text, items, depth = _CUTS[step]
-        kept = {key: _cut(value, text, items, depth) for key, value in payload.items()}
-    else:
-        kept = {key: _cut(payload[key], 64, 1, 1) for key in _IDENTITY if key in payload}
-    return {**kept, "truncated": True, "original_bytes": original}
+ACTIVITY = "agent.activity"
+_REFERENCE = ("message_id", "activity_type", "subagent_run_id")  # of an activity: what it takes to fetch it
 
 
-def steps() -> int:
-    """The number of degrees of cutting."""
-    return len(_CUTS) + 1
+def smaller(type: str, payload: Mapping[str, Any], original: int) -> Iterator[dict[str, Any]]:
+    """Ever smaller forms of the payload, marked with its original size."""
+    if type == ACTIVITY:
+        kept = {key: payload[key] for key in _REFERENCE if key in payload}
+        yield {**kept, "by_reference": True, "original_bytes": original}
+        return
+    marks = {"truncated": True, "original_bytes": original}
+    for text, items, depth in _CUTS:
+        yield {key: _cut(value, text, items, depth) for key, value in payload.items()} | marks
+    yield {key: _cut(payload[key], 64, 1, 1) for key in _IDENTITY if key in payload} | marks
 
 
 def _cut(value: Any, text: int, items: int, depth: int) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runcast.broadcast.envelopes.agui import AGUI
-from runcast.broadcast.envelopes.budget import Budget, shrink, steps
+from runcast.broadcast.envelopes.budget import Budget, smaller
 from runcast.broadcast.json_bytes import dumps
 from runcast.slim.entry import bound, is_mark
 from runcast.slim.values.truncation import cut
@@ -84,15 +84,15 @@ def fit(envelope: Envelope, budget: Budget) -> Envelope:
     """The same envelope within a budget: cut by rule and marked, never dropped.
 
     Texts and lists shrink by degrees; then only the identifying fields stay; at last ids of extreme length are cut too,
-    because the budget always holds.
+    because the budget always holds. An activity is whole or a reference.
     """
     body = envelope.encode()
     if budget.fits(body):
         return envelope
-    for step in range(steps()):
-        smaller = replace(envelope, payload=shrink(envelope.payload, len(body), step))
-        if budget.fits(smaller.encode()):
-            return smaller
+    for payload in smaller(envelope.type, envelope.payload, len(body)):
+        fitted = replace(envelope, payload=payload)
+        if budget.fits(fitted.encode()):
+            return fitted
     return replace(
         envelope,
         type=cut(envelope.type, 64),

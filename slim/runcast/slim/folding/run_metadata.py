@@ -65,6 +65,7 @@ Key: TypeAlias = Literal[
     "no_arguments",  # true: the snapshot left the arguments out
     "arguments_length",
     "arguments_changed",  # true: cut or redacted, not to be executed
+    "by_reference",  # true: an activity whose content is in the log alone
 ]
 RunMetadata: TypeAlias = Mapping[Key, Any]
 

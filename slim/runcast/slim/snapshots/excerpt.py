@@ -54,7 +54,7 @@ def excerpt(history: Sequence[Message], config: SlimConfig) -> list[Unit]:
 
 def _latest(history: Sequence[Message], config: SlimConfig) -> Iterator[Placed]:
     """The messages that may be kept, the latest first."""
-    left_out = {"activity"}
+    left_out = set[str]()
     if not config.include_reasoning:
         left_out.add("reasoning")
     if not config.include_system:

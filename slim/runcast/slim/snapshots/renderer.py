@@ -1,8 +1,8 @@
 """One message, step or interrupt as a row of a snapshot.
 
 Knows the fields of the schema, and how content is cut: redact secrets first, then keep whole characters and mark the
-original length. A row that was read from a snapshot is written the same again. Does not know the number of messages
-or the size of the whole.
+original length. An activity is drawn from the whole of it, so its row has all of it or is a reference. A row that was read
+from a snapshot is written the same again. Does not know the number of messages or the size of the whole.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ag_ui.core import AssistantMessage, Interrupt, Message, TextPart, ToolCall, ToolMessage
+from ag_ui.core import (
+    ActivityMessage,
+    AssistantMessage,
+    Interrupt,
+    Message,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+)
 
 from runcast.slim.folding.run_metadata import METADATA_KEY, metadata_of
 from runcast.slim.folding.step_records import StepRecord, Usage
@@ -37,7 +45,7 @@ MOST_CALLS = 64  # of a step
 MARKS = frozenset(
     (
         *("id", "name", "tool_calls", "tool_call_id", "tool_name", "error", "subagent_run_id"),
-        *("encrypted_value", "original_length", "parts", "extra"),
+        *("encrypted_value", "original_length", "parts", "extra", "activity_type", "by_reference"),
     )
 )
 
@@ -72,6 +80,29 @@ class Renderer:
         if parts:
             metadata["parts"] = parts
         return {"role": message.role, "content": content, "metadata": metadata | self._foreign(message)}
+
+    def activity(self, message: ActivityMessage, room: int) -> dict[str, Any]:
+        """The row of an activity: the whole of it, or a reference where that takes more than `room`."""
+        metadata: dict[str, Any] = {
+            "id": self.id(message.id),
+            "activity_type": self.name(message.activity_type),
+        }
+        if message.subagent_run_id:
+            metadata["subagent_run_id"] = self.id(message.subagent_run_id)
+        content = (
+            None if metadata_of(message).get("by_reference") is True else self._drawn(message.content, room)
+        )
+        if content is None:
+            metadata["by_reference"] = True
+        return {"role": "activity", "content": content or {}, "metadata": metadata | self._foreign(message)}
+
+    def _drawn(self, content: Any, room: int) -> Any:
+        """The content without secrets; None when it does not fit, or when JSON cannot hold all of it."""
+        try:
+            whole = copied(content, room)
+            return copied(self.redactor.value(whole), room) if whole == content else None
+        except TooBig:
+            return None
 
     def step(self, step: StepRecord) -> dict[str, Any]:
         """The row of a step."""

@@ -2,8 +2,9 @@
 
 `SlimSerializer` turns an `AgentState` into a snapshot and back. It keeps three promises: a snapshot never exceeds
 `max_bytes` of UTF-8 JSON; its cost depends on the size of the snapshot, not of the thread; everything left out is
-counted under `dropped`. If a snapshot is too big, parts are removed in this order: the oldest messages, steps, the
-application's metadata, state, the text of the remaining messages, those messages, interrupts, the framework's data.
+counted under `dropped`. If a snapshot is too big, the oldest activities become references; then parts are removed in
+this order: the oldest messages, steps, the application's metadata, state, the text of the remaining messages, those
+messages, interrupts, the framework's data.
 A snapshot is partial and never sent as MESSAGES_SNAPSHOT, where an absent message is deleted.
 
 Knows the schema; does not know where snapshots are stored.
@@ -16,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Protocol
 
-from ag_ui.core import AssistantMessage
+from ag_ui.core import ActivityMessage, AssistantMessage, Message
 
 from runcast.slim.redaction.redactor import Redactor
 from runcast.slim.snapshots.agent_state import AgentState
@@ -76,7 +77,8 @@ class _Draft:
         self._renderer = renderer
         config = self._config = renderer.config
         self._units = excerpt(state.history, config)
-        self._written = [self._rows(unit, None) for unit in self._units]
+        self._room = config.max_bytes // 2  # for activities, the newest first
+        self._written = [self._rows(unit, None) for unit in reversed(self._units)][::-1]
         steps = list(state.steps)[-config.max_steps :] if config.include_steps and config.max_steps else []
         self._steps = [renderer.step(step) for step in steps]
         self._interrupts = list(self._waiting(config.max_bytes // 4))
@@ -90,6 +92,7 @@ class _Draft:
     def finished(self) -> dict[str, Any]:
         """The snapshot, without the parts that do not fit."""
         for shed in (
+            self._shed_activities,
             self._shed_messages,
             self._shed_steps,
             self._shed_metadata,
@@ -142,7 +145,14 @@ class _Draft:
             if isinstance(message, AssistantMessage)
             for call in message.tool_calls or ()
         }
-        return [self._renderer.message(message, names, limit) for message in unit.messages]
+        return [self._row(message, names, limit) for message in unit.messages]
+
+    def _row(self, message: Message, names: Mapping[str, str], limit: int | None) -> dict[str, Any]:
+        if not isinstance(message, ActivityMessage):
+            return self._renderer.message(message, names, limit)
+        row = self._renderer.activity(message, self._room if limit is None else 0)
+        self._room -= size(row["content"])
+        return row
 
     def _plain(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """The first entries as redacted JSON; entries that are too big alone are skipped."""
@@ -208,7 +218,10 @@ class _Draft:
         before, state = self._state.dropped, self._state
         messages = [message for unit in self._units for message in unit.messages]
         kept = sum(
-            text_bytes(row["content"]) + _argument_bytes(row) for rows in self._written for row in rows
+            text_bytes(row["content"]) + _argument_bytes(row)
+            for rows in self._written
+            for row in rows
+            if row["role"] != "activity"
         )
         lost = {
             "messages": len(state.history) - len(messages),
@@ -223,6 +236,15 @@ class _Draft:
         }
 
     # ------------------------------------------------------------------ leaving out
+
+    def _shed_activities(self, excess: int) -> None:
+        """Make references of the oldest activities."""
+        for unit, rows in zip(self._units, self._written, strict=True):
+            message = unit.messages[0]
+            if excess > 0 and isinstance(message, ActivityMessage):
+                excess -= size(rows[0])
+                rows[0] = self._renderer.activity(message, 0)
+                excess += size(rows[0])
 
     def _shed_messages(self, excess: int) -> None:
         """Remove the oldest units, but not the last one nor pinned ones."""

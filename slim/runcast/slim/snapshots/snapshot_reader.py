@@ -26,7 +26,7 @@ SCHEMA = "runcast.snapshot.v1"
 FAMILY = "runcast.snapshot."
 
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
-_ROLES = ("user", "assistant", "tool", "system", "developer", "reasoning")
+_ROLES = ("user", "assistant", "tool", "system", "developer", "reasoning", "activity")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KNOWN = frozenset(
     (
@@ -47,7 +47,7 @@ _STEP = frozenset(
         "tool_calls",
     )
 )
-_MARKS = ("tool_name", "error", "original_length", "parts")
+_MARKS = ("tool_name", "error", "original_length", "parts", "by_reference")
 _MISSING: Any = object()
 
 
@@ -161,7 +161,8 @@ def _message(place: _Place, number: int) -> Message:
     role = place.at("role").text()
     if role not in _ROLES:
         raise place.at("role").wrong(f"one of {', '.join(_ROLES)}")
-    content = place.at("content").text("")
+    drawn = role == "activity"
+    content = place.at("content").mapping() if drawn else place.at("content").text("")
     own = place.at("metadata")
     given = own.mapping()
     wire: dict[str, Any] = {"id": own.at("id").text(f"message-{number}"), "role": role, "content": content}
@@ -172,6 +173,8 @@ def _message(place: _Place, number: int) -> Message:
     ):
         if (value := own.at(key).maybe_text()) is not None:
             wire[name] = value
+    if drawn:
+        wire["activityType"] = own.at("activity_type").text()
     if role == "tool":
         wire["toolCallId"] = own.at("tool_call_id").text()
     calls = [_call(each) for each in own.at("tool_calls").items()]
@@ -195,6 +198,7 @@ def _metadata(given: dict[str, Any], own: _Place) -> dict[str, Any]:
         "tool_call_id",
         "subagent_run_id",
         "encrypted_value",
+        "activity_type",
         "extra",
     }
     foreign = {key: value for key, value in given.items() if key not in ours} | own.at("extra").mapping()

@@ -250,6 +250,7 @@ async def test_custom_metadata_widgets_and_markers_are_told(oracle: Oracle):
     stage = Stage(Emitting(name="custom", said=said))
     run = await stage.say("hi")
     assert custom(run, "adk.custom_metadata") == [{"k": 1}]
-    assert custom(run, "adk.ui_widgets") == [[{"id": "w", "provider": "p", "payload": {"x": 1}}]]
+    (widget,) = of(run, "ACTIVITY_SNAPSHOT")
+    assert (widget["messageId"], widget["activityType"], widget["content"]) == ("w", "p", {"x": 1})
     assert custom(run, "adk.compaction") == [{"from": 1.0, "to": 2.0}]
     assert custom(run, "adk.rewind") == [{"before_invocation_id": "e-0"}]

@@ -28,8 +28,6 @@ def extras(event: Event) -> Iterator[tuple[str, Any]]:
         yield "adk.custom_metadata", plain(own)
     if actions.artifact_delta:
         yield "adk.artifacts", dict(actions.artifact_delta)
-    if actions.render_ui_widgets:
-        yield "adk.ui_widgets", [_dump(widget) for widget in actions.render_ui_widgets]
     if actions.compaction is not None:
         bounds = actions.compaction
         yield "adk.compaction", {"from": bounds.start_timestamp, "to": bounds.end_timestamp}
