@@ -48,7 +48,7 @@ async def test_a_thousand_connections_come_and_go(
         await until(lambda: is_quiet(cast), "all are gone")
         after = Standing(cast)
         assert after.tasks <= before.tasks + 10  # the run brought some of its own; no connection left any
-        assert after.files <= before.files + 2  # the store's own, when a file is being written
+        assert after.files <= before.files + 5  # a file being written, and the event loop that renews leases
         assert after.hub == before.hub
         assert after.readers == 0
         assert after.memory - before.memory < 40 * MIB

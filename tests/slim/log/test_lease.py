@@ -1,9 +1,8 @@
-"""Who may write: one owner at a time, kept alive by a heartbeat, and what is left when an owner dies."""
+"""Who may write: one owner at a time, and what is left when an owner dies."""
 
 from __future__ import annotations
 
 import asyncio
-import random
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from runcast.slim.errors import Conflict
 from runcast.slim.folding.conversation import fold
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import MemoryStore, open_store
-from runcast.slim.stores.records import Batch, Key, Lease, StoredRun
+from runcast.slim.stores.records import Key, Lease, StoredRun
 from tests.slim.logs import THREAD, Clock, contents, finished, make_log, seqs, started, text, turn
 
 
@@ -105,67 +104,6 @@ async def test_an_owner_that_overslept_goes_on_if_nobody_came(shared_url: str):
         await mine.append(THREAD, finished("r1"))
         assert [run.status for run in await mine.runs(THREAD)] == ["completed"]
         await mine.append_many(THREAD, turn("r2"))
-
-
-async def test_a_heartbeat_keeps_the_lease_of_a_silent_run(shared_url: str):
-    async with make_log(shared_url, lease_ms=120) as mine, make_log(shared_url, lease_ms=120) as theirs:
-        await mine.append(THREAD, started("r1"))
-        for _ in range(5):
-            await asyncio.sleep(0.08)
-            with pytest.raises(Conflict):
-                await theirs.append(THREAD, started("r2"))
-            assert await theirs.recovery.recover() == []
-        await mine.append(THREAD, finished("r1"))
-        assert [run.status for run in await theirs.runs(THREAD)] == ["completed"]
-
-
-async def test_events_that_come_during_a_heartbeat_are_not_in_its_way():
-    store, clock = open_store("memory://"), Clock()
-    append = store.append
-
-    async def slow(batch: Batch) -> int:
-        await asyncio.sleep(0)  # so that an event can come in between
-        return await append(batch)
-
-    store.append = slow  # type: ignore[method-assign]  # the same store, only later
-    async with RunLog(store, clock=clock, flush_ms=60_000, derive="manual") as log:
-        await log.append(THREAD, started())
-        out = log._core.writer(Key("", THREAD)).out  # the heartbeat itself, without waiting for it
-        rng = random.Random(5)
-        for n in range(60):
-            await log.append(THREAD, custom(n))
-            clock.pass_ms(9_000)
-            busy = asyncio.gather(*(work() for work in (out.renew, out.flush, out.flush, out.flush)))
-            while not busy.done():
-                await log.append(THREAD, custom(n))
-                for _ in range(rng.randrange(6)):
-                    await asyncio.sleep(0)
-            await busy
-        await log.append(THREAD, finished())
-        entries = await log.entries(THREAD)
-        assert seqs(entries) == list(range(1, entries[-1].seq + 1))
-        assert log.stats().lost == 0
-
-
-async def test_a_heartbeat_that_fails_says_so_and_tries_again(caplog: pytest.LogCaptureFixture):
-    store = open_store("memory://")
-    append, refusing = store.append, False
-
-    async def sometimes(batch: Batch) -> int:
-        if refusing:
-            raise Conflict("not now")
-        return await append(batch)
-
-    store.append = sometimes  # type: ignore[method-assign]  # a store that is taken away for a moment
-    async with RunLog(store, lease_ms=60, derive="manual") as log:
-        await log.append(THREAD, started("r1"))
-        refusing = True
-        await asyncio.sleep(0.1)
-        refusing = False
-        assert "the lease could not be renewed" in caplog.text
-        with pytest.raises(Conflict):
-            await log.append(THREAD, custom(1))
-        await log.append_many(THREAD, turn("r2"))
 
 
 async def test_a_log_that_closes_gives_its_leases_back_and_cuts_its_runs_short(shared_url: str):

@@ -52,6 +52,16 @@ class Ageless(MemoryStore):
         return await super().append(batch)
 
 
+class Generous(MemoryStore):
+    """Renews what was lost."""
+
+    async def renew(self, leases: Sequence[Lease], *, until: int) -> list[Lease]:
+        for lease in leases:
+            if (thread := self._threads.get(lease.key)) is not None:
+                thread.until = until
+        return []
+
+
 class Unanswering(MemoryStore):
     """Lets one refused batch fail the others."""
 
@@ -204,6 +214,7 @@ class Inventive(MemoryStore):
         (Trusting, "a_lease_is_exclusive_until_it_expires"),
         (Unfenced, "a_lease_is_exclusive_until_it_expires"),
         (Ageless, "a_lease_is_exclusive_until_it_expires"),
+        (Generous, "a_lease_can_be_renewed_and_released"),
         (Unanswering, "batches_of_several_threads_are_written_together"),
         (Rawful, "a_thread_can_be_forgotten"),
         (Reviving, "a_tombstone_keeps_an_id_and_nothing_else"),

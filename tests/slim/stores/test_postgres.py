@@ -13,7 +13,7 @@ from psycopg_pool import AsyncConnectionPool
 from runcast.slim.errors import StoreError
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import open_store
-from runcast.slim.stores.contract.tools import THREAD, batch, seqs, take, write_run
+from runcast.slim.stores.contract.tools import NOW, THREAD, TTL, batch, seqs, take, write_run
 from runcast.slim.stores.postgres import PostgresDatabase
 from runcast.slim.stores.records import Key, NewRun
 from runcast.slim.stores.sql.sql_store import SqlStore
@@ -168,6 +168,19 @@ async def test_sessions_end_by_themselves_unless_the_url_says_when(url: str, sai
     asked = "SELECT current_setting('lock_timeout'), current_setting('idle_in_transaction_session_timeout')"
     assert [tuple(row) for row in await database.rows(asked)] == [(lock, idle)]
     await database.close()
+
+
+async def test_a_thread_that_another_session_locks_keeps_no_other_lease_from_being_renewed(url: str):
+    store = open_store(url)
+    leases = [await take(store, Key("acme", name)) for name in ("a", "b")]
+    async with await psycopg.AsyncConnection.connect(url) as other:
+        await other.execute("SELECT 1 FROM runcast_threads WHERE thread_id = 'a' FOR UPDATE")
+        async with asyncio.timeout(5):
+            assert await store.renew(leases, until=NOW + 9 * TTL) == [], "passed over is not lost"
+        await other.rollback()
+    untils = [(await store.thread(lease.key)).until for lease in leases]  # type: ignore[union-attr]  # they are there
+    assert untils == [NOW + TTL, NOW + 9 * TTL]
+    await store.close()
 
 
 async def test_two_stores_write_different_threads_at_once(url: str):

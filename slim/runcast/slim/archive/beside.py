@@ -1,4 +1,4 @@
-"""Heavy work beside the event loop, so that leases are renewed and other runs served meanwhile.
+"""Heavy work beside the event loop, which serves other runs meanwhile.
 
 Knows threads; does not know the work.
 """

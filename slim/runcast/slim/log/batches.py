@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from runcast.slim.errors import Conflict, LineageError, StoreError
+from runcast.slim.stores import refusals
 from runcast.slim.stores.records import Answer, Batch, Key, Lease, NewEvent, NewRun, RunEnd
 
 if TYPE_CHECKING:
@@ -66,7 +67,6 @@ class BatchQueue:
         self._options = core.options
         self._count = core.count
         self._next = 1
-        self._until = 0
         self._epoch = ""
         self._fresh: list[NewEvent] = []
         self._raws: list[NewEvent] = []
@@ -109,7 +109,7 @@ class BatchQueue:
             lease = await self._core.store.acquire(
                 self.key, owner=self._core.owner, now=now, until=until, epoch=epoch, anew=anew
             )
-            self.lease, self._until, self._next = lease, until, lease.last_seq + 1
+            self.lease, self._next = lease, lease.last_seq + 1
             self._epoch = lease.epoch
             self.head = lease.head.run_id if lease.head else None
         return self.lease
@@ -187,6 +187,8 @@ class BatchQueue:
             self._warn(error)
         if answered is not None:
             answered.set_result(error)
+        if error is None and self._owes():
+            self.arm()  # what came meanwhile, and the end of a run that was given up while the store was away
 
     def _warn(self, error: StoreError | LineageError) -> None:
         LOG.warning("thread %r: entries could not be written: %s", self.key.thread_id, error)
@@ -196,19 +198,10 @@ class BatchQueue:
             self._retry.cancel()
             self._retry = None
 
-    async def renew_quietly(self) -> None:
-        """Renew the lease in the background, unless a batch under way does so."""
-        try:
-            if self._answer is None:
-                await self.renew()
-        except (StoreError, LineageError) as error:
-            LOG.warning("thread %r: the lease could not be renewed: %s", self.key.thread_id, error)
-
-    async def renew(self) -> None:
-        """Renew the lease when a third of it has passed, or when the clock was set back."""
-        lease, left = self._options.lease_ms, self._until - self._options.clock()
-        if not lease * 2 // 3 < left <= lease:
-            await self._settle(release=False)
+    def lose(self, lease: Lease) -> None:
+        """Drop what another owner of the thread has made unwritable; a batch under way finds that out by itself."""
+        if self._answer is None and self.lease is not None and self.lease.token == lease.token:
+            self._drop(refusals.lost(self.key, None))
 
     async def release(self, *, cut: bool = True) -> None:
         """Release the lease; a run that is still open is truncated, or left open for the next owner."""
@@ -217,15 +210,14 @@ class BatchQueue:
             self.run = None  # no event was written, so drop the run
         elif cut and run is not None and run.end is None:
             run.end = RunEnd("truncated", None)
-        await self._settle(release=True)
-        self.run = None
-
-    async def _settle(self, *, release: bool) -> None:
         await self.flush()
         lease = self.lease  # None if the flush ended the run
-        if lease is not None:
-            self._send(self._made(lease, (), (), release=release))
-            await self._answered()
+        try:
+            if lease is not None:
+                self._send(self._made(lease, (), (), release=True))
+                await self._answered()
+        finally:  # what cannot be released expires
+            self.lease = self.run = None
 
     def give_up(self) -> int:
         """Drop everything unflushed, and the run; returns the number of lost entries."""
@@ -236,15 +228,16 @@ class BatchQueue:
         return lost
 
     def _batch(self) -> Batch | None:
-        owed = self._fresh or self._raws or self._is_ending()
-        if self._sent is None and self.lease is not None and self.run is not None and owed:
+        if self._sent is None and self.lease is not None and self.run is not None and self._owes():
             events, self._fresh = tuple(self._fresh), []
             raws, self._raws = tuple(self._raws), []
             self._sent = self._made(self.lease, events, raws)
+        elif self._sent is not None and self._sent.until is not None:  # sent again: its lease counts from now
+            self._sent = replace(self._sent, until=self._options.clock() + self._options.lease_ms)
         return self._sent
 
-    def _is_ending(self) -> bool:
-        return self.run is not None and self.run.end is not None
+    def _owes(self) -> bool:
+        return bool(self._fresh or self._raws or (self.run is not None and self.run.end is not None))
 
     def _made(
         self, lease: Lease, events: tuple[NewEvent, ...], raws: tuple[NewEvent, ...], *, release: bool = False
@@ -252,7 +245,7 @@ class BatchQueue:
         run, now = self.run, self._options.clock()
         first = events[0].seq if events else self._next - len(self._fresh)
         end = run.end if run is not None else None
-        # A batch that only renews or releases the lease begins no run: the caller may still be preparing it.
+        # A batch that only releases the lease begins no run: the caller may still be preparing it.
         place: NewRun | int = 0
         if run is not None and (events or raws or end is not None):
             place = run.number or run.new or 0
@@ -275,9 +268,7 @@ class BatchQueue:
         self._sent = self.failure = None
         self._count.flushed += len(batch.events)
         self._count.batches += 1
-        if batch.until is not None:
-            self._until = batch.until
-        else:
+        if batch.until is None:
             self.lease = None
         if batch.events and self.run is not None:
             self._core.hand_over(self.key, self._epoch, self.run, batch.events)

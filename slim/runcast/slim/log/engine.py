@@ -1,4 +1,4 @@
-"""The engine of a log: one writer and one feed for each thread, the renewal of leases, and deferred work.
+"""The engine of a log: one writer and one feed for each thread, their leases, and deferred work.
 
 Knows the life of these parts and the order in which they end; does not know the public calls (`run_log`), nor tenants
 except as a part of every key.
@@ -21,13 +21,14 @@ from runcast.slim.archive.pages import Pages
 from runcast.slim.errors import SlimError
 from runcast.slim.log.batches import Counters, OpenRun
 from runcast.slim.log.committer import Committer
+from runcast.slim.log.lease_renewal import LeaseRenewal
 from runcast.slim.log.live_feed import Feed
 from runcast.slim.log.log_options import LogOptions
 from runcast.slim.log.redaction import EventStream
 from runcast.slim.log.writer import Writer
 from runcast.slim.stores import Store
 from runcast.slim.stores.blob_codec import Codec, chosen
-from runcast.slim.stores.records import Key, NewEvent, NewRun
+from runcast.slim.stores.records import Key, Lease, NewEvent, NewRun
 
 LOG = logging.getLogger("runcast.log")
 MOST_WRITERS = 1_000  # kept after their run for late events; idle ones are dropped first
@@ -50,7 +51,7 @@ class Core:
         self._derive_errors = 0
         self._writers: dict[Key, Writer] = {}
         self._feeds: dict[Key, Feed] = {}
-        self._heartbeat: asyncio.Task[None] | None = None
+        self._renewal: LeaseRenewal | None = None
         self._later: set[asyncio.Task[None]] = set()
 
     def writer(self, key: Key) -> Writer:
@@ -59,8 +60,8 @@ class Core:
         if found is None:
             self._make_room()
             found = self._writers[key] = Writer(key, self)
-        if self._heartbeat is None:
-            self._heartbeat = asyncio.create_task(self._renew_leases(), name="runcast-heartbeat")
+        if self._renewal is None:
+            self._renewal = LeaseRenewal(self.store, self.options, self._leases, self._lost)
         return found
 
     def _make_room(self) -> None:
@@ -111,15 +112,14 @@ class Core:
                 del self._feeds[key]
             await feed.close()
 
-    async def _renew_leases(self) -> None:
-        while True:
-            await asyncio.sleep(self.options.lease_ms / 3_000)
-            for writer in self._writers.values():
-                if (
-                    writer.out.lease is not None
-                ):  # each by itself: a slow store of one must not cost another its lease
-                    self._later.add(task := asyncio.create_task(writer.out.renew_quietly()))
-                    task.add_done_callback(self._later.discard)
+    def _leases(self) -> list[Lease]:
+        """All leases that are held; called in another thread, for which `list` copies at one stroke."""
+        return [lease for writer in list(self._writers.values()) if (lease := writer.out.lease) is not None]
+
+    def _lost(self, lease: Lease) -> None:
+        writer = self._writers.get(lease.key)
+        if writer is not None:
+            writer.out.lose(lease)
 
     async def shorten(self, key: Key, event: RunStartedEvent, run: NewRun) -> RunStartedEvent:
         """RUN_STARTED without the messages that the run's history already holds."""
@@ -167,13 +167,12 @@ class Core:
 
     async def close(self) -> None:
         """Release all leases, end all readers, close the store."""
-        if self._heartbeat is not None:
-            self._heartbeat.cancel()
-            await asyncio.wait([self._heartbeat])
-            self._heartbeat = None
         try:
             await self._each(Writer.close, list(self._writers.values()))
         finally:
+            renewal, self._renewal = self._renewal, None
+            if renewal is not None:
+                await renewal.close()
             await self.rest()
             self._writers.clear()
             for feed in list(self._feeds.values()):

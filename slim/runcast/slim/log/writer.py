@@ -156,7 +156,7 @@ class Writer:
         redactor = self._redactor
         safe: Sequence[AnyEvent] = (kept,)
         if redactor is not None:
-            heavy = len(data) >= HEAVY  # a search through megabytes must not hold up the leases of other runs
+            heavy = len(data) >= HEAVY  # a search through megabytes must not hold up other runs
             safe = await beside(lambda: redactor.feed(kept, data)) if heavy else redactor.feed(kept, data)
         entries: list[Entry] = []
         for each in safe:

@@ -19,6 +19,7 @@ that no call can reach another tenant.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from runcast.slim.stores.records import (
@@ -58,6 +59,11 @@ class Threads(Protocol):
         """Take the thread's lease, and create the thread (as `epoch`) if there is none; `Conflict` while another
         owner holds it. A run still in progress has then lost its owner, and is marked truncated. `anew` gives a thread
         that is there this epoch too."""
+        ...
+
+    async def renew(self, leases: Sequence[Lease], *, until: int) -> list[Lease]:
+        """Let leases last until then; returns those that are lost. A thread that another
+        session is writing to at the moment is passed over."""
         ...
 
     async def thread(self, key: Key) -> StoredThread | None:
@@ -205,6 +211,10 @@ class Store(Threads, Events, Blobs, NoteBoxes, Protocol):
 
     async def open(self) -> None:
         """Connect and bring the schema up to date; every other method does so when it was not called."""
+        ...
+
+    def apart(self) -> AbstractAsyncContextManager[Store]:
+        """The open store for the event loop of another thread, which may renew leases while this one is busy."""
         ...
 
     async def close(self) -> None:

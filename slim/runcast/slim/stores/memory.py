@@ -6,7 +6,8 @@ processes, so two memory stores share nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -56,17 +57,11 @@ class _Thread:
 
     def record(self) -> StoredThread:
         newest = next(reversed(self.runs.values()), None)
-        place = (
-            self.key,
-            self.epoch,
-            self.last_seq,
-            self.owner,
-            self.until,
-            self.created_at,
-            self.updated_at,
-        )
         status = None if newest is None else newest.status
-        return StoredThread(*place, self.title, status, self.mark(self.last_seq))
+        place = (self.key, self.epoch, self.last_seq, self.owner, self.until)
+        return StoredThread(
+            *place, self.created_at, self.updated_at, self.title, status, self.mark(self.last_seq)
+        )
 
     def mark(self, seq: int) -> str:
         """The mark of the run that holds this seq."""
@@ -125,11 +120,8 @@ class MemoryBlobs:
         """Delete blobs by their seq."""
         thread, unwanted = self._threads.get(key), set(seqs)
         if thread is not None:
-            thread.blobs = {
-                name: blob
-                for name, blob in thread.blobs.items()
-                if not (name[0] == kind and name[2] in unwanted)
-            }
+            for name in [each for each in thread.blobs if each[0] == kind and each[2] in unwanted]:
+                del thread.blobs[name]
 
 
 class MemoryRemoval(MemoryBlobs, MemoryNotes):
@@ -176,6 +168,11 @@ class MemoryStore(MemoryRemoval):
     async def open(self) -> None:
         """Nothing to do."""
 
+    @asynccontextmanager
+    async def apart(self) -> AsyncGenerator[MemoryStore]:
+        """Itself: a renewal is a few assignments, and an overtaken one is harmless."""
+        yield self
+
     async def close(self) -> None:
         """Nothing to release; what was written stays as long as this object."""
 
@@ -198,6 +195,17 @@ class MemoryStore(MemoryRemoval):
         history = [run for run in runs if run.edge != "spawn"]
         last, head = (newest[-1] if newest else None for newest in (runs, history))
         return Lease(key, owner, thread.token, thread.epoch, thread.last_seq, last, head, cut)
+
+    async def renew(self, leases: Sequence[Lease], *, until: int) -> list[Lease]:
+        """Let leases last until then; see `Store.renew`."""
+        lost: list[Lease] = []
+        for lease in leases:
+            thread = self._threads.get(lease.key)
+            if thread is None or (thread.owner, thread.token) != (lease.owner, lease.token):
+                lost.append(lease)
+            else:
+                thread.until = until
+        return lost
 
     def _truncate(self, thread: _Thread) -> tuple[str, ...]:
         lost = [(seq, run) for seq, run in thread.runs.items() if run.status == "in_progress"]

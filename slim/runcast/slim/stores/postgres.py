@@ -61,7 +61,7 @@ def connect(url: str) -> SqlStore:
 
 
 class PostgresDatabase:
-    """A database by its URL. `pool_size` bounds the connections besides the listening one."""
+    """A database by its URL. `pool_size` bounds the connections besides two: one listens, one renews leases."""
 
     skip_locked = "FOR NO KEY UPDATE OF t SKIP LOCKED"
 
@@ -115,6 +115,15 @@ class PostgresDatabase:
         bounds = [f"{seconds * 1000:.0f}" for seconds in (self._timeout, self._silence)]
         async with _answering(connection, self._silence):
             await connection.execute(BOUNDS.encode(), bounds)
+
+    @asynccontextmanager
+    async def apart(self) -> AsyncGenerator[PostgresDatabase]:
+        """The same database with a connection of its own."""
+        own = PostgresDatabase(self._url, pool_size=1, timeout_ms=round(self._timeout * 1000))
+        try:
+            yield own
+        finally:
+            await own.close()
 
     async def close(self) -> None:
         """Disconnect."""

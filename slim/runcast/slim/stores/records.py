@@ -68,7 +68,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The events of one append. Without events it only renews (`until`) or releases (`until=None`) the lease."""
+    """The events of one append. It prolongs the lease (`until`) or releases it (`until=None`)."""
 
     key: Key
     owner: str

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
@@ -140,6 +140,11 @@ class SqliteDatabase:
                 await asyncio.sleep(0.01)
             else:
                 return
+
+    @asynccontextmanager
+    async def apart(self) -> AsyncGenerator[SqliteDatabase]:
+        """Itself: a transaction runs in the connection's own thread, whichever event loop asks for it."""
+        yield self
 
     async def close(self) -> None:
         """Disconnect."""

@@ -6,6 +6,7 @@ Knows the races of two writers; of the reads it knows those of events alone.
 from __future__ import annotations
 
 import asyncio
+from threading import Thread
 
 from runcast.slim.errors import Conflict, LineageError
 from runcast.slim.stores.base import Store
@@ -90,14 +91,45 @@ async def a_lease_may_begin_a_thread_anew(store: Store) -> None:
 
 
 async def a_lease_can_be_renewed_and_released(store: Store) -> None:
-    """By a batch without events, or along with the last ones."""
+    """By its present holder, many at once; released by a batch without events, or along with the last ones."""
     lease = await take(store)
-    await store.append(batch(lease, 1, 0, until=NOW + 5 * TTL))
-    await refuses(Conflict, take(store, owner="other", now=NOW + 4 * TTL), "a renewed lease runs longer")
+    others = [await take(store, Key("acme", f"thread {n}")) for n in range(300)]
+    same(await store.renew([lease, *others], until=NOW + 5 * TTL), [], "held leases are renewed")
+    for key in (THREAD, others[0].key, others[-1].key):
+        await refuses(
+            Conflict, take(store, key, owner="other", now=NOW + 4 * TTL), "a renewed lease runs longer"
+        )
+    same((await store.events(THREAD, after=0)).last_seq, 0, "and nothing is written")
     await store.append(batch(lease, 1, 2, run=NewRun("r", None, "continue"), until=None))
     await refuses(Conflict, store.append(batch(lease, 3)), "a released lease is gone")
-    await refuses(Conflict, store.append(batch(lease, 3, 0)), "and cannot be renewed")
-    await take(store, owner="other")
+    same(await store.renew([lease, others[0]], until=NOW + 9 * TTL), [lease], "and is reported as lost")
+    theirs = await take(store, owner="other")
+    same(await store.renew([lease], until=NOW + 9 * TTL), [lease], "so is that of an earlier owner")
+    again = await take(store, owner="other", now=NOW + 1)
+    same(await store.renew([theirs], until=NOW + 9 * TTL), [theirs], "and an earlier one of the same owner")
+    await take(store, owner="me", now=NOW + 2 * TTL)
+    same(await store.renew([again], until=NOW + 9 * TTL), [again], "which expired as before")
+    await store.delete(others[0].key, now=NOW + 20 * TTL)
+    same(await store.renew(others[:2], until=NOW + 9 * TTL), others[:1], "and one of a deleted thread")
+
+
+async def a_lease_can_be_renewed_while_the_event_loop_is_busy(store: Store) -> None:
+    """By another thread, with an event loop of its own."""
+    lease = await take(store)
+    answers: list[list[Lease]] = []
+
+    async def renew() -> None:
+        async with store.apart() as other:
+            answers.append(await other.renew([lease], until=NOW + 5 * TTL))
+
+    thread = Thread(target=lambda: asyncio.run(renew()))
+    thread.start()
+    thread.join(30)  # and nothing else runs here meanwhile
+    same(len(answers), 1, "it is answered")
+    same(answers[0], [], "and renewed")
+    await refuses(Conflict, take(store, owner="other", now=NOW + 4 * TTL), "it runs longer")
+    await store.append(batch(lease, 1, run=NewRun("r", None, "continue")))
+    same(seqs(await store.events(THREAD, after=0)), [1], "and the store goes on")
 
 
 async def of_many_owners_one_gets_the_lease(store: Store) -> None:

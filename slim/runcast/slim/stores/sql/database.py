@@ -8,6 +8,7 @@ takes `?` for an argument and turns its own errors into `StoreError`.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from runcast.slim.stores.base import Watch
@@ -52,6 +53,10 @@ class Database(Protocol):
 
     async def open(self) -> None:
         """Connect and migrate."""
+        ...
+
+    def apart(self) -> AbstractAsyncContextManager[Database]:
+        """The open database for the event loop of another thread."""
         ...
 
     async def close(self) -> None:

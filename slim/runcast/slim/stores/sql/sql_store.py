@@ -5,8 +5,8 @@ Knows the statements and the meaning of their answers; does not know a driver.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
 
 from runcast.slim.errors import Conflict, LineageError
 from runcast.slim.stores import refusals
@@ -42,6 +42,12 @@ class SqlStore(SqlRemoval, SqlBlobs, SqlNotes):
         """Connect and bring the schema up to date."""
         await self._db.open()
 
+    @asynccontextmanager
+    async def apart(self) -> AsyncGenerator[SqlStore]:
+        """The open store for the event loop of another thread."""
+        async with self._db.apart() as database:
+            yield SqlStore(database)
+
     async def close(self) -> None:
         """Release all resources; the store can be opened again."""
         await self._db.close()
@@ -67,6 +73,23 @@ class SqlStore(SqlRemoval, SqlBlobs, SqlNotes):
             return Lease(key, owner, token, found, last_seq, last, head, cut)
 
         return await self._db.run(script())
+
+    async def renew(self, leases: Sequence[Lease], *, until: int) -> list[Lease]:
+        """Let leases last until then; see `Store.renew`."""
+
+        def script(some: Sequence[Lease]) -> Script[list[Lease]]:
+            values = [value for lease in some for value in (*lease.key, lease.owner, lease.token)]
+            rows = yield Query(say.renew(len(some), self._db.skip_locked), [*values, until])
+            renewed = {Key(*row) for row in rows}
+            lost: list[Lease] = []
+            for lease in (each for each in some if each.key not in renewed):
+                holders = yield Query(say.HOLDER, lease.key)
+                if [(holder[0], holder[2]) for holder in holders] != [(lease.owner, lease.token)]:
+                    lost.append(lease)
+            return lost
+
+        lots = [leases[at : at + IN_ONE_TRANSACTION] for at in range(0, len(leases), IN_ONE_TRANSACTION)]
+        return [lease for lot in lots for lease in await self._db.run(script(lot))]
 
     async def append(self, batch: Batch) -> int:
         """Write a batch; see `Store.append`."""

@@ -36,7 +36,7 @@ RETURNING run_id
 """
 
 # Appending. A thread is returned only if its batch fits right behind the last event, under the lease, for the first
-# time. A batch that only renews or releases the lease has no name.
+# time. A batch that only releases the lease has no name.
 _CLAIM = """
 WITH batches (tenant, thread_id, owner, token, first_seq, events, name, run, holder, until, now) AS (
   VALUES {rows}
@@ -60,6 +60,26 @@ _CLAIM_ROW = "(" + ", ".join(f"CAST(? AS {type})" for type in _BATCH) + ")"
 def claim(batches: int, skip_locked: str) -> str:
     """The claim for a number of batches."""
     return _CLAIM.format(rows=", ".join([_CLAIM_ROW] * batches), skip_locked=skip_locked)
+
+
+_RENEW = """
+WITH held (tenant, thread_id, owner, token) AS (
+  VALUES {rows}
+), free AS (
+  SELECT t.id AS thread, h.owner, h.token FROM held h
+  JOIN runcast_threads t ON t.tenant = h.tenant AND t.thread_id = h.thread_id ORDER BY t.id {skip_locked}
+)
+UPDATE runcast_threads SET until = CAST(? AS BIGINT) FROM free
+WHERE id = free.thread AND runcast_threads.owner = free.owner AND runcast_threads.token = free.token
+RETURNING tenant, thread_id
+"""
+_RENEW_ROW = "(" + ", ".join(f"CAST(? AS {type})" for type in _BATCH[:4]) + ")"
+
+
+@lru_cache
+def renew(leases: int, skip_locked: str) -> str:
+    """The renewal of a number of leases."""
+    return _RENEW.format(rows=", ".join([_RENEW_ROW] * leases), skip_locked=skip_locked)
 
 
 REMEMBER_RUN = "UPDATE runcast_threads SET batch_run = ? WHERE id = ?"
