@@ -20,9 +20,10 @@ CHANNEL = "private-agent.s1"
 class Wires:
     """A skin that delivers at once."""
 
-    def send(self, transports: Sequence[Reader], text: str) -> None:
+    def send(self, transports: Sequence[Reader], texts: Sequence[str]) -> None:
         for reader in transports:
-            reader.take(json.loads(text))
+            for text in texts:
+                reader.take(json.loads(text))
 
 
 class Reader:
@@ -37,7 +38,7 @@ class Reader:
         self.ended: int | None = None  # close code; 1006 when it was dropped
         self.frames: list[Any] = []
         self.greetings: list[dict[str, Any]] = []
-        self.epoch = ""
+        self.epoch = self.mark = ""
         self.last: int | None = None  # what it has applied; None before it knows where it stands
         self.part = (1, 1)
         self.faults: list[str] = []  # promises that were broken

@@ -16,6 +16,9 @@ from dataclasses import replace
 from runcast.broadcast.envelopes.envelope import CHUNKS, Envelope
 from runcast.broadcast.json_bytes import dumps
 
+SPARE = "\0" * 256  # what a joined text is measured with: no character takes more bytes
+DIGITS = 8  # of these characters make room for numbers that grow
+
 
 class Coalescer:
     """One channel's roll-up of chunks; its output chains by `prev` whatever was merged."""
@@ -25,6 +28,7 @@ class Coalescer:
         self._fits = fits  # absent: any size
         self._held: list[Envelope] = []  # chunks of one message, not yet joined
         self._opened = 0  # when their window began
+        self._room = 0  # characters that may follow without being measured
         self._last_sent: tuple[str, int] | None = None  # the message sent last, and when
         self.merged = 0  # envelopes saved by joining
 
@@ -63,7 +67,7 @@ class Coalescer:
         return [joined]
 
     def _add(self, envelope: Envelope, now: int) -> list[Envelope]:
-        if self._fits is not None and not self._fits(join([*self._held, envelope])):
+        if self._fits is not None and not self._has_room(envelope, self._fits):
             out = self.flush()
             self._hold(envelope, now)
             return out
@@ -73,9 +77,21 @@ class Coalescer:
             return self.tick(now)
         return self.flush()
 
+    def _has_room(self, envelope: Envelope, fits: Callable[[Envelope], bool]) -> bool:
+        """Whether the joined envelope fits. It is measured once for many pieces: joining costs what is held."""
+        self._room -= len(envelope.payload["chunk"])
+        if self._room >= 0:
+            return True
+        joined = join([*self._held, envelope])
+        spare = {**joined.payload, "chunk": joined.payload["chunk"] + SPARE}
+        if fits(replace(joined, payload=spare)):
+            self._room = len(SPARE) - DIGITS
+            return True
+        return fits(joined)
+
     def _hold(self, envelope: Envelope, opened: int) -> None:
         if not self._held:
-            self._opened = opened
+            self._opened, self._room = opened, 0
         self._held.append(envelope)
 
 

@@ -181,20 +181,24 @@ class Audience:
             self.leave(each, name)
         return [each for each in readers if each.plain]
 
-    def publish(self, channel: str, kept: Kept, *, missed_after: Position | None) -> None:
-        """Send an envelope to every reader, or hold it for those that are behind.
-
-        `missed_after`: this node missed envelopes after that position, so readers get those from history first.
-        """
+    def publish(self, channel: str, kept: Sequence[Kept]) -> None:
+        """Send envelopes that follow each other to every reader, or hold them for those that are behind."""
+        if not kept:
+            return
         live: list[Connection] = []
         for connection in self.readers(channel):
-            if missed_after is not None and connection.behind(channel) is None:
-                self._catch_up.start(connection, channel, missed_after, greeted=True)
             if connection.behind(channel) is None:
                 live.append(connection)
             else:
-                self._writer.hold(connection, channel, kept)
+                for each in kept:
+                    self._writer.hold(connection, channel, each)
         self._writer.send_kept(live, channel, kept)
+
+    def mend(self, channel: str, missed_after: Position) -> None:
+        """This node missed envelopes after that position: readers get those from history first."""
+        for connection in self.readers(channel):
+            if connection.behind(channel) is None:
+                self._catch_up.start(connection, channel, missed_after, greeted=True)
 
     def begin_anew(self, channel: str, envelope: Envelope) -> None:
         """The thread's log has a new epoch: greet every reader as if it had just reconnected, and continue from here."""

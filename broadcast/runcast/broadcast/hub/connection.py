@@ -16,10 +16,10 @@ from runcast.broadcast.hub.signatures import Position
 
 
 class Skin(Protocol):
-    """Writes one text to many of its sockets; it is encoded once."""
+    """Writes texts to many of its sockets; each text is encoded once."""
 
-    def send(self, transports: Sequence[Any], text: str) -> None:
-        """Queue the text on each; a socket that has ended is skipped."""
+    def send(self, transports: Sequence[Any], texts: Sequence[str]) -> None:
+        """Queue the texts on each, in order; a socket that has ended is skipped."""
         ...
 
 

@@ -13,6 +13,8 @@ from runcast.broadcast.hub.limits import HubStats
 from runcast.broadcast.hub.memory.ring import Kept
 from runcast.broadcast.hub.protocol import event_frame
 
+TOGETHER = 64_000  # bytes of envelopes that are written at once
+
 
 class Writer:
     """Writes to many connections at once and cuts off those that do not read."""
@@ -30,32 +32,36 @@ class Writer:
         """An envelope's frame for Pusher clients."""
         return event_frame(self._event_name or kept.envelope.type, channel, kept.body)
 
-    def send_kept(self, readers: Sequence[Connection], channel: str, kept: Kept) -> None:
-        """Encode once for each mode, not once for each reader."""
+    def send_kept(self, readers: Sequence[Connection], channel: str, kept: Sequence[Kept]) -> None:
+        """Encode once for each mode, not once for each reader; what is small travels together."""
         if not readers:
             return
-        self._stats.delivered += len(readers)
+        if len(kept) > 1 and sum(len(each.body) for each in kept) > TOGETHER:
+            for each in kept:
+                self.send_kept(readers, channel, [each])
+            return
+        self._stats.delivered += len(readers) * len(kept)
         plain = [each for each in readers if each.plain]
         if len(plain) < len(readers):
             pusher = [each for each in readers if not each.plain] if plain else readers
             for name in self.names.get(channel, ()):  # those that subscribed by an older name
                 known = [each for each in pusher if each.names.get(channel) == name]
-                self.send(known, self.event(name, kept))
+                self.send(known, *(self.event(name, each) for each in kept))
                 pusher = [each for each in pusher if each not in known]
-            self.send(pusher, self.event(channel, kept))
+            self.send(pusher, *(self.event(channel, each) for each in kept))
         if plain:
-            self.send(plain, kept.body.decode())
+            self.send(plain, *(each.body.decode() for each in kept))
 
     def deliver(self, connection: Connection, channel: str, kept: Sequence[Kept]) -> None:
         """Send several to one reader, as long as it is connected."""
         for each in kept:
             if connection.gone:
                 return
-            self.send_kept([connection], channel, each)
+            self.send_kept([connection], channel, [each])
 
-    def send(self, readers: Sequence[Connection], text: str) -> None:
+    def send(self, readers: Sequence[Connection], *texts: str) -> None:
         """Write to each, and cut off those that have left too much unread."""
-        size = len(text) if text.isascii() else len(text.encode())
+        size = sum(len(text) if text.isascii() else len(text.encode()) for text in texts)
         most = self._buffer - size
         skins: dict[Skin, list[Transport]] = {}
         slow: list[Connection] = []
@@ -73,7 +79,7 @@ class Writer:
                 into = skins.setdefault(last, [])
             into.append(transport)
         for skin, transports in skins.items():
-            skin.send(transports, text)
+            skin.send(transports, texts)
             self._stats.bytes_out += size * len(transports)
         for connection in slow:
             self.cut_off(connection)

@@ -26,7 +26,7 @@ from runcast.broadcast.hub.frame_writer import Writer
 from runcast.broadcast.hub.gate import Gate
 from runcast.broadcast.hub.limits import HubLimits, HubStats
 from runcast.broadcast.hub.memory.channel_memory import History, Memory
-from runcast.broadcast.hub.memory.ring import Fit, read_envelope
+from runcast.broadcast.hub.memory.ring import Fit, Kept, read_envelope
 from runcast.broadcast.hub.signatures import Position
 from runcast.broadcast.json_bytes import dumps
 
@@ -260,8 +260,7 @@ class Hub:
 
     async def publish(self, channel: str, envelopes: Sequence[Envelope]) -> None:
         """Send envelopes to every reader of a channel. Those that were published before are dropped."""
-        for envelope in envelopes:
-            self._publish(channel, envelope)
+        self._publish(channel, envelopes)
 
     async def erase(self, channel: str) -> None:
         """Forget the channel of a thread that was forgotten: its readers get one last frame, and leave it."""
@@ -269,22 +268,30 @@ class Hub:
         for reader in self._audience.dismissed(channel):
             self.dismiss(reader, p.FORGOTTEN, "this thread was forgotten")
 
-    def _publish(self, channel: str, envelope: Envelope) -> None:
-        if self._memory.is_erased(channel, envelope.epoch):
-            return
-        ring = self._memory.ring(channel)
-        fit = ring.judge(envelope)
-        if fit is Fit.DOUBLE:
-            self._stats.doubles += 1
-            return
-        before = ring.stands
-        kept = self._memory.add(channel, envelope, busy=self.watches)
-        self._stats.published += 1
-        if fit is Fit.RESTART:
-            self._audience.begin_anew(channel, envelope)
-        self._stats.holes += fit is Fit.HOLE
-        mend = fit is Fit.HOLE and self._memory.has_history
-        self._audience.publish(channel, kept, missed_after=before if mend else None)
+    def _publish(self, channel: str, envelopes: Sequence[Envelope]) -> None:
+        """Those that follow each other go to every reader together."""
+        together: list[Kept] = []
+        for envelope in envelopes:
+            if self._memory.is_erased(channel, envelope.epoch):
+                continue
+            ring = self._memory.ring(channel)
+            fit = ring.judge(envelope)
+            if fit is Fit.DOUBLE:
+                self._stats.doubles += 1
+                continue
+            before = ring.stands
+            kept = self._memory.add(channel, envelope, busy=self.watches)
+            self._stats.published += 1
+            self._stats.holes += fit is Fit.HOLE
+            if fit in (Fit.RESTART, Fit.HOLE):
+                self._audience.publish(channel, together)
+                together = []
+            if fit is Fit.RESTART:
+                self._audience.begin_anew(channel, envelope)
+            elif fit is Fit.HOLE and self._memory.has_history:
+                self._audience.mend(channel, before)
+            together.append(kept)
+        self._audience.publish(channel, together)
 
     def _watched(self, channel: str, watched: bool) -> None:
         if self.on_watch is not None:
@@ -302,7 +309,7 @@ class Hub:
             channel = self._audience.canonical(name)
             envelope = self._envelope_in(channel, event, data)
             if envelope is not None:
-                self._publish(channel, envelope)
+                self._publish(channel, [envelope])
                 continue
             if kind_of(channel).cache:
                 self._memory.keep_event(channel, _event(event, channel, data))

@@ -20,6 +20,7 @@ from runcast.slim.stores.records import Blob, BlobInfo, BlobKind
 
 Codec = Literal["auto", "xz", "gzip", "zstd", "none"]
 GZIP_LEVEL = 6  # beyond it, time grows and size does not shrink
+WINDOW = 32_768  # bytes that gzip looks back
 XZ_PRESET = 1  # a window of one megabyte; higher ones are several times slower for a few per cent
 GZIP = zlib.MAX_WBITS | 16  # with gzip's own frame, so that any tool can open a body that was copied out
 
@@ -84,6 +85,8 @@ def chosen(codec: Codec) -> Codec:
 def pack(kind: BlobKind, body: bytes, *, codec: Codec, run: int, seq: int, at: int, events: int) -> Blob:
     """A compressed blob with its digest."""
     codec = chosen(codec)
+    if codec == "xz" and len(body) <= WINDOW:
+        codec = "gzip"
     squeeze = _squeeze(codec)
     packed = body if squeeze is None else squeeze.pack(body)
     return Blob(BlobInfo(kind, run, seq, at, codec, events, sha256(packed).digest(), len(packed)), packed)

@@ -1,7 +1,7 @@
 """The hub as an ASGI app: sockets, the auth endpoint of Echo, and the HTTP API of the Pusher protocol.
 
 Mount it anywhere (Starlette, FastAPI, or alone under uvicorn). Every socket has a sender beside its receive loop: a
-loop that only sends does not notice a lost connection. Knows ASGI; does not know channels.
+loop that only sends does not notice a lost connection. Under uvicorn the sender has only the close to send. Knows ASGI; does not know channels.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from runcast.broadcast.hub.connection import Connection, Skin
 from runcast.broadcast.hub.hub import Hub
 from runcast.broadcast.hub.protocol import NO_APP, TOO_LARGE, Close, frame, plain_request
 from runcast.broadcast.hub.skins.pusher_api import Api, Request
+from runcast.broadcast.hub.skins.server_socket import drop, framed, server_socket
 from runcast.broadcast.json_bytes import dumps
 
 Scope = MutableMapping[str, Any]
@@ -28,26 +29,31 @@ GOODBYE = 5.0  # seconds for a closing handshake before the connection is droppe
 
 
 class _Socket:
-    """One ASGI WebSocket: a queue the hub writes to, and a sender that empties it."""
+    """One ASGI WebSocket: the server's own socket where it is at hand, else a queue and a sender that empties it."""
 
     def __init__(self, send: SendEvent, skin: Skin) -> None:
         self.skin = skin
         self.ended = asyncio.Event()  # the connection is over, as far as the hub is concerned
         self._send = send
+        self._socket = server_socket(send)
         self._queue: deque[tuple[str, int]] = deque()
         self._size = 0
         self._wake = asyncio.Event()
         self._closing: tuple[int, str] | None = None
         self._deadline: asyncio.TimerHandle | None = None
+        self.buffered = self._queued if self._socket is None else self._socket.buffered
 
-    def put(self, text: str) -> None:
-        if self._closing is None and not self.ended.is_set():
-            size = len(text) if text.isascii() else len(text.encode())
-            self._queue.append((text, size))
-            self._size += size
-            self._wake.set()
+    def put(self, texts: Sequence[str], bodies: Sequence[bytes], frames: bytes) -> None:
+        if self._closing is not None or self.ended.is_set():
+            return
+        if self._socket is not None:
+            self._socket.write(frames, bodies)
+            return
+        self._queue += zip(texts, map(len, bodies), strict=True)
+        self._size += sum(map(len, bodies))
+        self._wake.set()
 
-    def buffered(self) -> int:
+    def _queued(self) -> int:
         return self._size
 
     def abort(self) -> None:
@@ -89,12 +95,14 @@ class _Socket:
         return True
 
 
-class _Queues:
-    """Writes to many by queueing on each."""
+class _Sockets:
+    """Writes texts to many, each encoded and framed once."""
 
-    def send(self, transports: Sequence[_Socket], text: str) -> None:
+    def send(self, transports: Sequence[_Socket], texts: Sequence[str]) -> None:
+        bodies = [text.encode() for text in texts]
+        frames = b"".join(map(framed, bodies))
         for transport in transports:
-            transport.put(text)
+            transport.put(texts, bodies, frames)
 
 
 class HubApp:
@@ -102,7 +110,7 @@ class HubApp:
 
     def __init__(self, hub: Hub, *, metrics: bool = False) -> None:
         self.hub = hub
-        self._skin = _Queues()
+        self._skin = _Sockets()
         self._api = Api(hub, metrics=metrics)
 
     async def __call__(self, scope: Scope, receive: Receive, send: SendEvent) -> None:
@@ -202,25 +210,11 @@ class HubApp:
         await _reply(send, *await self._api.answer(request))
 
 
-def drop(send: Callable[..., Any], *, depth: int = 4) -> bool:
-    """Drop the connection behind an ASGI `send`; False when its transport is out of reach.
-
-    ASGI has no message for it: a close waits for ever behind bytes that the reader does not take, and servers do not
-    time that out. uvicorn's `send` is a method of the protocol that holds the transport; Starlette wraps it in closures.
-    """
-    transport = getattr(getattr(send, "__self__", None), "transport", None)
-    if isinstance(transport, asyncio.WriteTransport):
-        transport.abort()
-        return True
-    cells = getattr(send, "__closure__", None) or ()
-    inner = [cell.cell_contents for cell in cells if depth and callable(cell.cell_contents)]
-    return any(drop(each, depth=depth - 1) for each in inner)
-
-
 def _refuse(transport: _Socket, path: str, refusal: Close) -> None:
     """Send the reason, then close."""
     if "/app/" in path:
-        transport.put(frame("pusher:error", data={"code": refusal.code, "message": refusal.reason}))
+        error = {"code": refusal.code, "message": refusal.reason}
+        transport.skin.send([transport], [frame("pusher:error", data=error)])
     transport.close(refusal.code, refusal.reason)
 
 

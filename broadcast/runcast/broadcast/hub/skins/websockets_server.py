@@ -50,8 +50,10 @@ class _Socket:
 class _Broadcast:
     """Writes to many at once."""
 
-    def send(self, transports: Sequence[_Socket], text: str) -> None:
-        broadcast([transport.connection for transport in transports], text)
+    def send(self, transports: Sequence[_Socket], texts: Sequence[str]) -> None:
+        connections = [transport.connection for transport in transports]
+        for text in texts:
+            broadcast(connections, text)
 
 
 class HubServer:
