@@ -5,7 +5,6 @@ Knows settings and signals; does not know routes.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
@@ -35,6 +34,8 @@ from runcast.app.http.page import PageOptions
 from runcast.app.telemetry import JsonLines, RunIds
 from runcast.app.webhooks.answer_links import AnswerLinks
 from runcast.broadcast import BroadcastConfig
+
+log = logging.getLogger("runcast.app")
 
 TARGET = (
     "module:name or path.py:name, a folder with langgraph.json or ADK agents, or the URL of an AG-UI agent."
@@ -131,7 +132,10 @@ def _start(
     hosting = Hosting(
         settings.url, name, context=_object("--context", context), config=_object("--config", config)
     )
-    asyncio.run(run(settings, Served(targets, hosting)))
+    from runcast.app.serve import runner
+
+    with runner() as loop:
+        loop.run(run(settings, Served(targets, hosting)))
 
 
 def _reloading() -> None:
@@ -176,7 +180,7 @@ def _object(option: str, text: str | None) -> dict[str, Any]:
 
 async def run(settings: Settings, served: Served) -> None:
     """Serve until a signal, then let runs end."""
-    from runcast.app.serve import address, listen, open_browser, server
+    from runcast.app.serve import address, freeze, listen, open_browser, server
 
     log_to_stderr(settings.log_level, settings.log_format)
     access: dict[str, Any] = {
@@ -199,6 +203,7 @@ async def run(settings: Settings, served: Served) -> None:
         await cast.opened()
         if settings.recover != "off":
             await cast.recover(settings.recover)
+        log.info("garbage collections leave out the %s objects of the start", f"{freeze():,}")
         first = cast.access.first_url(address(listening))
         print(f"runcast is at {first}", flush=True)
         if settings.browser and settings.page:
