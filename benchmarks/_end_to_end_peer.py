@@ -1,6 +1,6 @@
 """A program that runs a graph and shows it to sockets, in a process of its own: a `Cast`, or what one writes by hand.
 
-Run as `python -m benchmarks._end_to_end_peer cast|bare FOLDER`; prints its port. On stdin: `run STEPS THREAD` runs the
+Run as `python -m benchmarks._end_to_end_peer cast|bare STORE`; prints its port. On stdin: `run STEPS THREAD` runs the
 graph once and answers with the moments at which its node finished, as JSON: nanoseconds of CLOCK_MONOTONIC, which is
 one clock for all processes of a machine.
 
@@ -15,7 +15,6 @@ import random
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, TypedDict
 
 from ag_ui.core import RunAgentInput, UserMessage
@@ -63,9 +62,9 @@ def stamping(steps: int, ends: list[int]) -> Any:
 class WithCast:
     """Everything a user gets: log, redaction, envelopes, replay, over uvicorn."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, store: str) -> None:
         hub = Hub("1001", "app-key", "app-secret", public=True, prefix="agent.", limits=LIMITS)
-        self.cast = Cast.open(f"sqlite:///{folder}/runs.db", hub=hub)
+        self.cast = Cast.open(store, hub=hub)
 
     async def run(self, steps: int, thread: str) -> list[int]:
         ends: list[int] = []
@@ -89,7 +88,7 @@ class WithCast:
 class ByHand:
     """The shortest program that shows a graph's tokens and steps to whoever is connected."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, store: str) -> None:
         self.connections: set[ServerConnection] = set()
 
     async def run(self, steps: int, thread: str) -> list[int]:
@@ -134,4 +133,4 @@ async def obey(program: WithCast | ByHand) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run({"cast": WithCast, "bare": ByHand}[sys.argv[1]](Path(sys.argv[2])).serve())
+    asyncio.run({"cast": WithCast, "bare": ByHand}[sys.argv[1]](sys.argv[2]).serve())

@@ -27,13 +27,8 @@ SUBSCRIBE = quote(json.dumps({"event": "pusher:subscribe", "data": {"auth": "", 
 class Process:
     """A program that is told and asked by lines."""
 
-    def __init__(self, module: str, *arguments: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    def __init__(self, *command: str) -> None:
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def tell(self, line: str) -> None:
         assert self.process.stdin is not None
@@ -53,7 +48,13 @@ class Process:
 
 @contextmanager
 def started(module: str, *arguments: str) -> Iterator[Process]:
-    it = Process(module, *arguments)
+    with running(sys.executable, "-m", module, *arguments) as it:
+        yield it
+
+
+@contextmanager
+def running(*command: str) -> Iterator[Process]:
+    it = Process(*command)
     try:
         yield it
     finally:

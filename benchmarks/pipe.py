@@ -1,165 +1,120 @@
 """Events through the whole pipe, on one core: graph, adapter, log with redaction, mapper, hub; and what a long run holds.
 
-Ways that do a little more each take turns, and a stage costs what its way costs above the one before. CPU is that of
-the whole process, the thread that writes SQLite included. The hub has one watcher, in a process of its own, on every
-thread it carries. A `Cast` also keeps snapshots and compacts the run when it has ended: that is in the last stage.
+Ways that do a little more each run in fresh processes, in turn with the graph alone, as a user's process runs them (see
+`_pipe_ways`); a stage costs what its way costs above the one before. Log and show are measured by themselves too, without a
+graph beside them: where these and the adapter do not add up to the whole within a tenth, a row says so, and the rest is
+threads that wait for one another, the collector's walk over a larger heap, snapshots and compaction. CPU is that of the
+whole process. A `Cast` keeps snapshots, and compacts the run when it has ended: both are waited for.
 """
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import json
-import logging
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ag_ui.core import RunAgentInput, UserMessage
-
-from benchmarks._hub_peer import LIMITS
-from benchmarks._langgraph_load import raw, talking
-from benchmarks.hub import started
-from runcast.adapters.langgraph import LangGraphAdapter
-from runcast.app import Cast
-from runcast.broadcast import Hub
-from runcast.slim import Redactor, RunLog, open_store
-
 ROOT = Path(__file__).resolve().parent.parent
 Row = dict[str, Any]
-Way = Callable[[str], Awaitable[None]]
 STAGES = {
-    "graph_us": "the graph itself, streaming",
-    "adapt_us": "the adapter",
-    "log_us": "the log: verified, encoded, made entries of, written",
-    "redact_us": "redaction",
-    "show_us": "mapper, roll-up, hub and one watcher, snapshots, compaction",
+    "adapted": ("adapt_us", "the adapter"),
+    "logged": ("log_us", "the log: verified, encoded, made entries of, written"),
+    "clean": ("redact_us", "redaction"),
+    "whole": ("show_us", "mapper, roll-up, hub and one watcher, snapshots, compaction"),
 }
+ALONE = {
+    "recorded": "the log and redaction by themselves, no graph beside them",
+    "shown": "mapper, roll-up, hub and one watcher by themselves",
+}
+NEAR = (0.9, 1.1)  # what the stages may add up to
+SHARE, ONE_TOKEN = 0.60, 3.0
 
 
-def asks(thread: str) -> RunAgentInput:
-    message = UserMessage(id=f"u-{thread}", content="hi")
-    return RunAgentInput(thread_id=thread, run_id=f"run-{thread}", messages=[message])
+class Taken:
+    """What one way took, beside the graph alone in the same process."""
+
+    def __init__(self, found: Mapping[str, Any], events: int) -> None:
+        self.alone = statistics.median(found["alone"]) / events * 1e6
+        ratios = [way / alone for way, alone in zip(found["way"], found["alone"], strict=True)]
+        self.ratio = statistics.median(ratios)
+        self.way = statistics.median(found["way"]) / events * 1e6
+        self.collected = statistics.mean(found["collected"]) / events * 1e6
+        self.threads = {name: spent / events * 1e6 for name, spent in found["threads"].items()}
 
 
-async def logged(log: RunLog, graph: Any, thread: str) -> None:
-    async for event in LangGraphAdapter(graph).run(asks(thread)):
-        await log.append(thread, event)
+def taken(way: str, tokens: int, rounds: int, runs: int = 1) -> Taken:
+    with tempfile.TemporaryDirectory() as home:
+        numbers = map(str, (tokens, rounds, runs))
+        command = [sys.executable, "-m", "benchmarks._pipe_ways", way, home, *numbers]
+        ran = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, timeout=300)
+    return Taken(json.loads(ran.stdout.splitlines()[-1]), tokens * runs)
 
 
-async def whole(cast: Cast, graph: Any, thread: str, watching: Way | None = None) -> None:
-    """One run to its end, until the hub has all of it."""
-    if watching is not None:
-        await watching(thread)
-    run = await cast.start(LangGraphAdapter(graph), asks(thread))
-    last = (await run.result()).last_seq
-    if watching is None or cast.hub is None:
-        return
-    async with asyncio.timeout(30):
-        while cast.hub.position(f"agent.{thread}").offset < last:  # noqa: ASYNC110  a place is all the hub has
-            await asyncio.sleep(0.005)
+def figure(
+    name: str, ours: float, peer: float | None, unit: str, bar: str = "shown", ok: bool | None = None
+) -> Row:
+    ratio = None if peer is None else ours / peer
+    return {"name": name, "ours": ours, "peer": peer, "unit": unit, "ratio": ratio, "bar": bar, "ok": ok}
 
 
-async def in_turns(ways: dict[str, Way], rounds: int) -> dict[str, list[float]]:
-    """CPU seconds of each way, round by round."""
-    for name, way in ways.items():
-        await way(f"warm-{name}")
-    taken: dict[str, list[float]] = {name: [] for name in ways}
-    for at in range(rounds):
-        for name, way in ways.items():
-            gc.collect()
-            began = time.process_time()
-            await way(f"{name}-{at}")
-            taken[name].append(time.process_time() - began)
-    return taken
+def share_row(whole: Taken) -> Row:
+    share = 1 / whole.ratio
+    rates = round(1e6 / whole.way), round(1e6 / whole.alone)
+    name = "events a second of one core, the whole pipe, as a share of the graph streaming alone"
+    return figure(name, *rates, "events/s", f">= {SHARE}", share >= SHARE) | {"ratio": share}
 
 
-async def measured(home: Path, tokens: int, rounds: int) -> dict[str, list[float]]:
-    graph = talking(tokens)
-    hub = Hub("1001", "app-key", "app-secret", public=True, prefix="agent.", limits=LIMITS)
-    async with AsyncExitStack() as stack:
-        plain = await stack.enter_async_context(
-            RunLog(open_store(f"sqlite:///{home}/plain.db"), derive="manual")
-        )
-        clean = await stack.enter_async_context(
-            RunLog(open_store(f"sqlite:///{home}/clean.db"), derive="manual", redactor=Redactor())
-        )
-        cast = await stack.enter_async_context(Cast.open(f"sqlite:///{home}/cast.db", hub=hub))
-        server = await stack.enter_async_context(hub.serve())
-        watcher = stack.enter_context(started("benchmarks._hub_load"))
-
-        async def adapted(thread: str) -> None:
-            async for _ in LangGraphAdapter(graph).run(asks(thread)):
-                pass
-
-        ways: list[Way] = [
-            lambda it: raw(graph, it),
-            adapted,
-            lambda it: logged(plain, graph, it),
-            lambda it: logged(clean, graph, it),
-            lambda it: whole(cast, graph, it, watching),
-        ]
-
-        async def watching(thread: str) -> None:
-            hello = f"open 127.0.0.1 {server.port} /ws?channel=agent.{thread} 1"
-            await asyncio.to_thread(watcher.ask, hello)
-
-        return await in_turns(dict(zip(STAGES, ways, strict=True)), rounds)
-
-
-async def short(home: Path, runs: int, rounds: int) -> dict[str, list[float]]:
-    """Runs of one token: what a run costs whatever it says."""
-    graph = talking(1)
-    async with Cast.open(f"sqlite:///{home}/short.db") as cast:
-
-        async def many(each: Callable[[str], Awaitable[None]], it: str) -> None:
-            for at in range(runs):
-                await each(f"{it}-{at}")
-
-        ways: dict[str, Way] = {
-            "graph": lambda it: many(lambda thread: raw(graph, thread), it),
-            "whole": lambda it: many(lambda thread: whole(cast, graph, thread), it),
-        }
-        return await in_turns(ways, rounds)
-
-
-def speed_rows(taken: dict[str, list[float]], tokens: int) -> list[Row]:
-    """The whole beside the graph alone, and each stage's own part of it."""
-    medians = [statistics.median(taken[stage]) for stage in STAGES]
-    first, *_, last = STAGES
-    shares = [alone / all_of_it for alone, all_of_it in zip(taken[first], taken[last], strict=True)]
-    rows: list[Row] = [
-        {
-            "name": "events a second of one core, the whole pipe, as a share of the graph streaming alone",
-            "ours": round(tokens / medians[-1]), "peer": round(tokens / medians[0]), "unit": "events/s",
-            "ratio": statistics.median(shares), "bar": "shown", "ok": None,
-        }
-    ]  # fmt: skip
-    before = 0.0
-    for (key, stage), median in zip(STAGES.items(), medians, strict=True):
-        own = max(0.0, median - before)
-        before = max(before, median)
-        rows.append(
-            {
-                "name": f"  of it: {stage}", "ours": own / tokens * 1e6, "peer": medians[-1] / tokens * 1e6,
-                "unit": "us/event", "ratio": own / medians[-1], "bar": "shown", "ok": None, "key": key,
-            }
-        )  # fmt: skip
+def stage_rows(found: Mapping[str, Taken]) -> list[Row]:
+    """What each way adds to the one before, in parts of the graph alone in its own process."""
+    alone = statistics.median(each.alone for each in found.values())
+    total = found["whole"].ratio * alone
+    rows = [figure("  of it: the graph itself, streaming", alone, total, "us/event") | {"key": "graph_us"}]
+    before = 1.0
+    for way, (key, said) in STAGES.items():
+        own = max(0.0, found[way].ratio - before) * alone
+        before = max(before, found[way].ratio)
+        rows.append(figure(f"  of it: {said}", own, total, "us/event") | {"key": key})
     return rows
 
 
-def run_row(taken: dict[str, list[float]], runs: int) -> Row:
-    alone, cast = (statistics.median(taken[name]) / runs * 1e3 for name in ("graph", "whole"))
-    return {
-        "name": "a run of one token through the whole pipe, to the graph alone", "ours": cast, "peer": alone,
-        "unit": "CPU ms", "ratio": cast / alone, "bar": "shown", "ok": None, "key": "run_ms",
-    }  # fmt: skip
+def sum_rows(found: Mapping[str, Taken]) -> list[Row]:
+    """The stages by themselves, and whether they add up to the whole."""
+    whole = found["whole"]
+    parts = {name: found[name].way * whole.alone / found[name].alone for name in ALONE}
+    added = found["adapted"].ratio * whole.alone + sum(parts.values())
+    near = NEAR[0] <= added / whole.way <= NEAR[1]
+    said = "they add up" if near else f"they do NOT add up: {whole.way - added:.0f} us are in no stage"
+    return [
+        *(figure(f"  {ALONE[name]}", cost, whole.way, "us/event") for name, cost in parts.items()),
+        figure(f"  graph, adapter and these, to the whole: {said}", added, whole.way, "us/event"),
+    ]
+
+
+def thread_rows(whole: Taken) -> list[Row]:
+    """Where the whole's processor goes."""
+    names = {
+        "MainThread": "the event loop",
+        "runcast-sqlite": "the store's threads",
+        "asyncio": "compaction's thread",
+    }
+    rows = [
+        figure(f"  of the whole, in {said}", whole.threads[name], whole.way, "us/event")
+        for name, said in names.items()
+        if name in whole.threads
+    ]
+    return [*rows, figure("  of the whole, in the collector", whole.collected, whole.way, "us/event")]
+
+
+def run_row(runs: Taken) -> Row:
+    name = "a run of one token through the whole pipe, to the graph alone"
+    row = figure(
+        name, runs.way / 1e3, runs.alone / 1e3, "CPU ms", f"<= {ONE_TOKEN:g}", runs.ratio <= ONE_TOKEN
+    )
+    return row | {"ratio": runs.ratio, "key": "run_ms"}
 
 
 def memory_row(home: Path, sizes: tuple[int, int]) -> Row:
@@ -169,22 +124,23 @@ def memory_row(home: Path, sizes: tuple[int, int]) -> Row:
     told = json.loads(ran.stdout.splitlines()[-1])
     few, many = sizes
     growth = (told["weights"][str(many)] - told["weights"][str(few)]) / (many - few)
-    return {
-        "name": f"memory a run grows by, from {few:,} to {many:,} events, to what the log keeps of one",
-        "ours": growth, "peer": told["json"], "unit": "bytes/event", "ratio": growth / told["json"],
-        "bar": "<= 1", "ok": growth <= told["json"], "key": "held_bytes",
-    }  # fmt: skip
+    name = f"memory a run grows by, from {few:,} to {many:,} events, to what the log keeps of one"
+    kept = told["json"]
+    return figure(name, growth, kept, "bytes/event", "<= 1", growth <= kept) | {"key": "held_bytes"}
 
 
 def run(quick: bool) -> list[Row]:
-    tokens, rounds, runs = (1_000, 2, 10) if quick else (5_000, 9, 40)
-    logging.disable(logging.WARNING)
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            home = Path(folder)
-            taken = asyncio.run(measured(home, tokens, rounds))
-            singles = asyncio.run(short(home, runs, rounds))
-            memory = memory_row(home, (5_000, 25_000) if quick else (100_000, 500_000))
-    finally:
-        logging.disable(logging.NOTSET)
-    return [*speed_rows(taken, tokens), run_row(singles, runs), memory]
+    tokens, rounds, runs = (1_000, 1, 5) if quick else (5_000, 7, 40)
+    found = {way: taken(way, tokens, rounds) for way in (*STAGES, *ALONE)}
+    short = taken("unwatched", 1, rounds, runs)
+    with tempfile.TemporaryDirectory() as folder:
+        memory = memory_row(Path(folder), (5_000, 25_000) if quick else (100_000, 500_000))
+    whole = found["whole"]
+    return [
+        share_row(whole),
+        *stage_rows(found),
+        *sum_rows(found),
+        *thread_rows(whole),
+        run_row(short),
+        memory,
+    ]

@@ -1,0 +1,227 @@
+"""One way through the pipe in a process of its own, as a user's process runs it, in turn with the graph alone.
+
+Run as `python -m benchmarks._pipe_ways WAY FOLDER TOKENS ROUNDS RUNS`; prints JSON: CPU seconds by round of the graph alone
+and of the way, and of the way's rounds the seconds by thread and in the collector. Nothing is frozen, and the collector
+runs as it comes. What a run leaves to do in the background is waited for and is in its figure.
+
+    adapted   the graph by the adapter          recorded   the events of such a run into the log, no graph beside them
+    logged    … into the log                    shown      its entries to a hub with one watcher, no graph, no log
+    clean     … redacted                        whole      a `Cast`: log, redaction, hub, snapshots, compaction
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from ag_ui.core import RunAgentInput, UserMessage
+
+from benchmarks._hub_peer import LIMITS
+from benchmarks._langgraph_load import raw, talking
+from benchmarks.hub import started
+from runcast.adapters.langgraph import LangGraphAdapter
+from runcast.app import Cast
+from runcast.broadcast import Broadcaster, Hub
+from runcast.slim import Redactor, RunLog, open_store
+
+Way = Callable[[str], Awaitable[None]]
+
+
+def asks(thread: str) -> RunAgentInput:
+    message = UserMessage(id=f"u-{thread}", content="hi")
+    return RunAgentInput(thread_id=thread, run_id=f"run-{thread}", messages=[message])
+
+
+class Clock:
+    """CPU of this process, by thread, and the part of it that the collector takes."""
+
+    def __init__(self) -> None:
+        self.collected = 0.0
+        self._since = 0.0
+        gc.callbacks.append(self._collects)
+
+    def _collects(self, phase: str, _: object) -> None:
+        now = time.thread_time()
+        if phase == "start":
+            self._since = now
+        else:
+            self.collected += now - self._since
+
+    def threads(self) -> Counter[str]:
+        """Seconds by name of thread: Linux's own count, as far as there is one."""
+        taken: Counter[str] = Counter()
+        for each in threading.enumerate():
+            try:
+                ran = Path(f"/proc/self/task/{each.native_id}/schedstat").read_text().split()[0]
+            except (OSError, IndexError):
+                continue
+            taken[each.name.rstrip("0123456789").rstrip("_-")] += int(ran) / 1e9
+        return taken
+
+
+async def in_turn(alone: Way, way: Way, rounds: int) -> dict[str, Any]:
+    clock = Clock()
+    found: dict[str, Any] = {"alone": [], "way": [], "collected": [], "wall": []}
+    threads: Counter[str] = Counter()
+    await alone("warm-alone")
+    await way("warm")
+    for at in range(rounds):
+        began = time.process_time()
+        await alone(f"alone-{at}")
+        found["alone"].append(time.process_time() - began)
+        before, collected, wall = clock.threads(), clock.collected, time.perf_counter()
+        began = time.process_time()
+        await way(f"way-{at}")
+        found["way"].append(time.process_time() - began)
+        found["wall"].append(time.perf_counter() - wall)
+        found["collected"].append(clock.collected - collected)
+        threads.update(clock.threads())
+        threads.subtract(before)
+    return {**found, "threads": {name: spent / rounds for name, spent in threads.items()}}
+
+
+class Ways:
+    """What each way needs, made when it is asked for."""
+
+    def __init__(self, stack: AsyncExitStack, home: Path, tokens: int, runs: int) -> None:
+        self._stack = stack
+        self._home = home
+        self._runs = runs
+        self._graph = talking(tokens)
+
+    async def alone(self, thread: str) -> None:
+        for at in range(self._runs):
+            await raw(self._graph, f"{thread}-{at}")
+
+    async def made(self, name: str) -> Way:
+        return await getattr(self, f"_{name}")()
+
+    def _each(self, way: Way) -> Way:
+        async def all_runs(thread: str) -> None:
+            for at in range(self._runs):
+                await way(f"{thread}-{at}")
+
+        return all_runs
+
+    async def _adapted(self) -> Way:
+        async def adapted(thread: str) -> None:
+            async for _ in LangGraphAdapter(self._graph).run(asks(thread)):
+                pass
+
+        return self._each(adapted)
+
+    async def _log(self, redactor: Redactor | None) -> RunLog:
+        log = RunLog(open_store(f"sqlite:///{self._home}/log.db"), derive="manual", redactor=redactor)
+        return await self._stack.enter_async_context(log)
+
+    async def _logged(self, redactor: Redactor | None = None) -> Way:
+        log = await self._log(redactor)
+
+        async def logged(thread: str) -> None:
+            async for event in LangGraphAdapter(self._graph).run(asks(thread)):
+                await log.append(thread, event)
+
+        return self._each(logged)
+
+    async def _clean(self) -> Way:
+        return await self._logged(Redactor())
+
+    async def _recorded(self) -> Way:
+        log = await self._log(Redactor())
+        events = [event async for event in LangGraphAdapter(self._graph).run(asks("recorded"))]
+
+        async def recorded(thread: str) -> None:
+            for event in events:
+                named = event.type in ("RUN_STARTED", "RUN_FINISHED")
+                own = {"thread_id": thread, "run_id": f"run-{thread}"}
+                await log.append(thread, event.model_copy(update=own) if named else event)
+                await asyncio.sleep(0)  # as the graph's loop turns for every token
+
+        return self._each(recorded)
+
+    async def _served(self) -> tuple[Hub, Callable[[str], Awaitable[object]]]:
+        """A hub that listens, and how its watcher, a process of its own, comes to a thread."""
+        hub = Hub("1001", "app-key", "app-secret", public=True, prefix="agent.", limits=LIMITS)
+        server = await self._stack.enter_async_context(hub.serve())
+        watcher = self._stack.enter_context(started("benchmarks._hub_load"))
+
+        def watching(thread: str) -> Awaitable[object]:
+            hello = f"open 127.0.0.1 {server.port} /ws?channel=agent.{thread} 1"
+            return asyncio.to_thread(watcher.ask, hello)
+
+        return hub, watching
+
+    async def _shown(self) -> Way:
+        log = await self._log(Redactor())
+        hub, watching = await self._served()
+        async for event in LangGraphAdapter(self._graph).run(asks("shown")):
+            await log.append("shown", event)
+        await log.flush()
+        entries = await log.entries("shown")
+        broadcaster = Broadcaster(hub, prefix="agent.")
+
+        async def shown(thread: str) -> None:
+            await watching("shown")
+            for entry in entries:
+                broadcaster.put(
+                    type(entry)(thread, entry.seq, thread, f"run-{thread}", entry.at, entry.event)
+                )
+                await asyncio.sleep(0)
+            await broadcaster.flush()
+
+        return self._each(shown)
+
+    async def _whole(self) -> Way:
+        hub, watching = await self._served()
+        cast = await self._stack.enter_async_context(Cast.open(f"sqlite:///{self._home}/cast.db", hub=hub))
+
+        async def whole(thread: str) -> None:
+            await watching(thread)
+            run = await cast.start(LangGraphAdapter(self._graph), asks(thread))
+            await until_shown(hub, thread, (await run.result()).last_seq)
+
+        return self._resting(cast, whole)
+
+    async def _unwatched(self) -> Way:
+        cast = await self._stack.enter_async_context(Cast.open(f"sqlite:///{self._home}/cast.db"))
+
+        async def unwatched(thread: str) -> None:
+            await (await cast.start(LangGraphAdapter(self._graph), asks(thread))).result()
+
+        return self._resting(cast, unwatched)
+
+    def _resting(self, cast: Cast, way: Way) -> Way:
+        every = self._each(way)
+
+        async def rested(thread: str) -> None:
+            await every(thread)
+            await cast.log._core.rest()  # compaction
+
+        return rested
+
+
+async def until_shown(hub: Hub, thread: str, last: int) -> None:
+    async with asyncio.timeout(60):
+        while hub.position(f"agent.{thread}").offset < last:  # noqa: ASYNC110  a place is all the hub has
+            await asyncio.sleep(0.005)
+
+
+async def main(name: str, home: Path, tokens: int, rounds: int, runs: int) -> dict[str, Any]:
+    logging.disable(logging.WARNING)
+    async with AsyncExitStack() as stack:
+        ways = Ways(stack, home, tokens, runs)
+        return await in_turn(ways.alone, await ways.made(name), rounds)
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(main(sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:6])))))
