@@ -36,6 +36,7 @@ HEADLINES = {
     ("wire", "encode text delta"): "encoding a text delta, to the official encoder",
     ("wire", "encode one whole run"): "encoding a whole run, to the official encoder",
     ("wire", "decode one whole run"): "decoding a whole run, to `TypeAdapter(Event)`",
+    ("compact", r"[\d,]+ events from bytes to bytes, processor, median"): "compaction of stored bytes, to the official JavaScript",
     ("compact", r"compact [\d,]+ events, median"): "compaction, to the official JavaScript one",
     ("compact", "outcome changed: everything"): "streams whose outcome compaction changes, to the official one",
     ("log", "batched append to the store"): "batched append to SQLite, to bare `executemany`",

@@ -28,6 +28,7 @@ from ag_ui.core import (
 )
 
 from runcast.slim.archive.segments import worth_keeping
+from runcast.slim.compaction.compactor import compact
 from runcast.slim.errors import StoreError
 from runcast.slim.folding.conversation import Conversation, fold
 from runcast.slim.log.run_log import RunLog
@@ -340,7 +341,7 @@ async def test_a_heavy_thread_is_restored_beside_the_event_loop(store_url: str):
 
 
 async def test_segments_keep_the_times_of_what_they_fold(tmp_path: Path):
-    from runcast.slim.archive.segments import fold_run, from_bytes, to_bytes
+    from runcast.slim.archive.segments import fold_rows, from_bytes
 
     run = [
         (10, started()),
@@ -352,10 +353,11 @@ async def test_segments_keep_the_times_of_what_they_fold(tmp_path: Path):
         (70, TextMessageContentEvent(message_id="b", delta="4")),
         (80, RunErrorEvent(message="x")),
     ]
-    folded = fold_run(run)
+    kept, body = fold_rows([at for at, _ in run], [encode(event) for _, event in run])
+    folded = from_bytes(body)
     assert [at for at, _ in folded] == [10, 20, 30, 40, 50, 80]
-    again = from_bytes(to_bytes(folded))
-    assert [(at, encode(event)) for at, event in again] == [(at, encode(event)) for at, event in folded]
+    assert [event for _, event in folded] == compact([event for _, event in run])
+    assert kept == 6
 
 
 async def test_a_thread_with_a_patch_that_doubles_is_kept_and_restored(store_url: str):

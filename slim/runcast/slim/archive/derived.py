@@ -18,11 +18,10 @@ from runcast.slim.archive.blobs import sound_body
 from runcast.slim.archive.info import Compacted
 from runcast.slim.archive.segments import (
     Timed,
-    fold_run,
+    fold_rows,
     from_bytes,
     list_from_bytes,
     list_to_bytes,
-    to_bytes,
     worth_keeping,
 )
 from runcast.slim.compaction.compactor import compact
@@ -195,8 +194,9 @@ class Derived:
         page = await self._store.events(key, after=run.first_seq - 1, upto=run.last_seq)
 
         def folded() -> tuple[int, Blob]:
-            kept = fold_run([(row.at, decode(row.payload, legacy=False)) for row in page.events])
-            return len(kept), self._packed("segment", run, len(kept), to_bytes(kept))
+            rows = page.events
+            kept, body = fold_rows([row.at for row in rows], [row.payload for row in rows])
+            return kept, self._packed("segment", run, kept, body)
 
         kept, blob = await beside(folded) if len(page.events) >= HEAVY else folded()
         await self._store.put_blob(key, blob)

@@ -9,33 +9,18 @@ from collections.abc import Iterable, Sequence
 
 import orjson
 
-from runcast.slim.compaction.compactor import compact
+from runcast.slim.compaction.stored_lines import compact_lines
 from runcast.slim.wire.codec import AnyEvent, decode, encode
 
 Timed = tuple[int, AnyEvent]  # when the log received it, and the event
 
 
-def fold_run(run: Sequence[Timed]) -> list[Timed]:
-    """A run in fewer events of the same effect. A folded event has the time of its first part."""
-    events = [event for _, event in run]
-    place = {id(event): n for n, event in enumerate(events)}
-    at, folded = 0, list[Timed]()
-    for event in compact(events):
-        # No kept event moves: a new one takes the place of the next old one.
-        at = place.get(id(event), at)
-        folded.append((run[min(at, len(run) - 1)][0], event))
-        at += 1
-    return folded
-
-
-def to_bytes(run: Iterable[Timed]) -> bytes:
-    """The body of a segment."""
-    times, lines, last = list[int](), list[bytes](), 0
-    for at, event in run:
-        times.append(at - last)
-        lines.append(encode(event))
-        last = at
-    return b"\n".join([orjson.dumps(times), *lines])
+def fold_rows(times: Sequence[int], lines: Sequence[bytes]) -> tuple[int, bytes]:
+    """The body of a run's segment, and the number of its events. A folded event has the time of its first part."""
+    kept = compact_lines(lines)
+    at = [times[min(number, len(times) - 1)] for number, _ in kept]
+    passed = [now - before for before, now in zip([0, *at], at, strict=False)]
+    return len(kept), b"\n".join([orjson.dumps(passed), *(line for _, line in kept)])
 
 
 def from_bytes(body: bytes) -> list[Timed]:

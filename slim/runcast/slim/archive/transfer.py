@@ -220,7 +220,7 @@ class Importer:
                 self._run = _run(fields["run"], self._next)
                 return
             event = decode(payload[:-1], legacy=False)
-            self._events.append(NewEvent(self._next, _time(fields, "at"), type_of(event), payload[:-1]))
+            self._events.append(NewEvent(self._next, _time(fields, "at"), type_of(event), encode(event)))
         except (KeyError, TypeError, ValueError, WireError) as error:
             raise WireError(f"line {number} is not a line of an exported thread ({error})") from error
         if self._run is None:

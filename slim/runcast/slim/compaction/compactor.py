@@ -37,7 +37,7 @@ from ag_ui.core import (
     ToolCallResultEvent,
 )
 
-from runcast.slim.compaction.groups import ActivityGroup, Delta, StateWindow, TextGroup, merged
+from runcast.slim.compaction.groups import ActivityGroup, Delta, StateWindow, TextGroup
 from runcast.slim.errors import InvalidStream
 from runcast.slim.folding.checkpoint import checkpoint
 from runcast.slim.protocol.chunk_expander import CHUNKS, ChunkExpander
@@ -53,6 +53,7 @@ __all__ = ["Compactor", "checkpoint", "compact"]
 
 _UNKNOWN: Any = object()
 _CHUNKS = frozenset(CHUNKS)
+_DELTAS: dict[Any, Lifecycle] = {life.content: life for life in STREAMS}
 _GROUPS = frozenset({ActivityGroup, TextGroup})
 
 
@@ -114,7 +115,11 @@ class Compactor:
 
     def feed(self, event: AnyEvent) -> list[AnyEvent]:
         """Take the next event; returns a run's compacted events when the run ends, else nothing."""
-        return self.extend((event,))
+        kind = type(event)
+        if self._chunks.lanes or kind in _CHUNKS:
+            return self.extend((event,))
+        (self._HANDLERS.get(kind) or self._other(kind))(self, event)
+        return self._taken() if self._out else []
 
     def extend(self, events: Iterable[AnyEvent]) -> list[AnyEvent]:
         """Take many events; returns what `feed` would have returned."""
@@ -122,12 +127,25 @@ class Compactor:
         if self._chunks.lanes:
             self._expand(rest)
         self._take(rest)
-        out, self._out = self._out, []
-        return out
+        return self._taken()
+
+    def group_of(self, event: AnyEvent) -> TextGroup | None:
+        """The open group that this delta joins; None for any other event."""
+        life = _DELTAS.get(type(event))
+        return None if life is None or self._chunks.lanes else self._streams[life].groups.get(life.key(event))
+
+    def keep(self, item: Any) -> bool:
+        """Return `item` in this place, whatever it is, as an event that no rule looks into; False where one does."""
+        if not self._chunks.lanes:
+            self._slots.append(item)
+        return not self._chunks.lanes
 
     def close(self) -> list[AnyEvent]:
         """The stream is over: returns what was held back. An unfinished run stays unfinished."""
         self._flush()
+        return self._taken()
+
+    def _taken(self) -> list[AnyEvent]:
         out, self._out = self._out, []
         return out
 
@@ -234,8 +252,7 @@ class Compactor:
     def _delta(self, streams: _Streams, key: str, event: Delta) -> None:
         group = streams.groups.get(key)
         if group is not None:
-            group.parts.append(event.delta)
-            group.metadata = merged(group.metadata, event.metadata)
+            group.add(event)
         elif key in streams.opened:
             streams.begin(key, group := TextGroup(event))
             self._slots.append(group)
@@ -312,6 +329,14 @@ class Compactor:
         ToolCallArgsEvent: _args,
         ToolCallResultEvent: _result,
     }
+
+
+KEPT = frozenset(
+    tag
+    for tag, shape in EVENT_SHAPES.items()
+    if Compactor._HANDLERS[shape.model] is Compactor._keep and shape.model not in _CHUNKS  # pyright: ignore[reportPrivateUsage]  # its own file
+)
+"""The types of events that no rule looks into."""
 
 
 def _named(event: AnyEvent) -> tuple[Lifecycle, str]:

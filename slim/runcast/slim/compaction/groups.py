@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
+import orjson
 from ag_ui.core import (
     ActivityDeltaEvent,
     ActivitySnapshotEvent,
@@ -28,6 +29,7 @@ from runcast.slim.errors import PatchTooLarge
 from runcast.slim.values.json_patch import Document, disputed, idle, operations_of
 from runcast.slim.values.model_construction import built
 from runcast.slim.values.surrogates import join_text
+from runcast.slim.wire.codec import decode
 
 Delta: TypeAlias = TextMessageContentEvent | ReasoningMessageContentEvent | ToolCallArgsEvent
 StateEvent: TypeAlias = StateSnapshotEvent | StateDeltaEvent
@@ -70,17 +72,44 @@ def patch_within(document: Document, operations: list[dict[str, Any]]) -> bool |
 
 
 class TextGroup:
-    """Deltas of one stream: content of a message, or arguments of a call."""
+    """Deltas of one stream: content of a message, or arguments of a call.
 
-    __slots__ = ("first", "metadata", "parts")
+    Later deltas may come as stored bytes, each from the first letter of its text to the end of its line, into `stored`.
+    They are read together.
+    """
+
+    __slots__ = ("first", "metadata", "parts", "stored")
 
     def __init__(self, first: Delta) -> None:
         self.first = first
         self.parts = [first.delta]
         self.metadata = first.metadata
+        self.stored: list[bytes] = []
+
+    def add(self, event: Delta) -> None:
+        """The next delta."""
+        self._read()
+        self._join(event)
+
+    def _join(self, event: Delta) -> None:
+        self.parts.append(event.delta)
+        self.metadata = merged(self.metadata, event.metadata)
+
+    def _read(self) -> None:
+        """Read the stored deltas: as a list of strings, or one by one where they hold more than text."""
+        if not self.stored:
+            return
+        texts = _texts(self.stored)
+        if texts is None:
+            for rest in self.stored:
+                self._join(cast("ToolCallArgsEvent", decode(_ANY_DELTA + rest, legacy=False)))
+        else:
+            self.parts += texts
+        self.stored.clear()
 
     def event(self) -> BaseEvent:
         """All of them as one."""
+        self._read()
         first = self.first
         if len(self.parts) == 1:
             return first
@@ -93,6 +122,22 @@ class TextGroup:
         if isinstance(first, ToolCallArgsEvent):
             return built(ToolCallArgsEvent, tool_call_id=first.tool_call_id, **common)
         return built(type(first), message_id=first.message_id, **common)
+
+
+_ANY_DELTA = b'{"type":"TOOL_CALL_ARGS","toolCallId":"","delta":"'
+
+
+def _texts(stored: list[bytes]) -> list[str] | None:
+    """The texts of deltas that end with their text; None when one does not, or when it has half a surrogate pair."""
+    lines = b"\n".join([*stored, b""])
+    # Without an escape, which may not reach into the next text, all of them are one string.
+    comma = b'","' if b"\\" in lines else b""
+    joined = lines.replace(b'"}\n', comma)
+    try:
+        texts = orjson.loads(b'["' + joined + b'"]')
+    except orjson.JSONDecodeError:
+        return None
+    return texts if len(texts) == (len(stored) + 1 if comma else 1) else None
 
 
 class ActivityGroup:

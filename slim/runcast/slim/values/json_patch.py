@@ -9,8 +9,7 @@ Where both libraries apply a patch, the results are equal. `jsonpatch` refuses a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 from jsonpatch import JsonPatch, JsonPatchException
 from jsonpointer import JsonPointer, JsonPointerException
@@ -61,9 +60,8 @@ def operations_of(patch: Iterable[BaseModel]) -> list[dict[str, Any]]:
     return plain
 
 
-@dataclass(frozen=True, slots=True)
-class _Size:
-    """The size of a JSON value: its values, its characters, and how deep it nests."""
+class _Size(NamedTuple):
+    """The size of a JSON value: its values, its characters, and how deep it nests. A tuple, because it is made often."""
 
     nodes: int = 0
     characters: int = 0
