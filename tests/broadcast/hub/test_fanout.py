@@ -141,8 +141,8 @@ async def test_case_21_two_workers_on_one_thread_have_one_order_for_the_readers_
     async with RedisProcess() as redis, nodes(redis.url) as (one, two):
         await one.run("r0", 3)
         await settled(one.log, here := await one.reader("here"))
-        await until(lambda: two.hub.position(CHANNEL) == here.position, two.fanout.stats)
         there = await two.reader("there", here.position)
+        await until(lambda: two.hub.position(CHANNEL) == here.position, two.fanout.stats)
         late = await two.reader("from the start", Position("", 0))
         for number in range(1, 9):
             await (one, two)[number % 2].run(f"r{number}")
@@ -346,3 +346,51 @@ async def test_a_node_without_redis_serves_its_own_and_keeps_asking() -> None:
             await until(lambda: one.fanout.stats()["faults"] > 1, one.fanout.stats)
             assert one.fanout.stats()["connected"] == 0
         assert text(here) == words(("r1", 5))
+
+
+async def test_a_node_hears_what_its_readers_watch_and_nothing_else() -> None:
+    async with RedisProcess() as redis, nodes(redis.url) as (one, two):
+        topic = f"runcast:live:{CHANNEL}"
+        await one.run("r1", 20)
+        assert await one.out.flush(5)
+        assert two.fanout.stats()["heard"] == 0
+        assert await redis.ask("PUBSUB", "NUMPAT") == 0
+        assert await redis.ask("PUBSUB", "NUMSUB", topic) == [topic.encode(), 0]
+        there = await two.reader("there", Position("", 0))
+        await settled(one.log, there)
+        await one.run("r2", 20)
+        await settled(one.log, there)
+        assert await redis.ask("PUBSUB", "NUMSUB", topic) == [topic.encode(), 1]
+        heard = two.fanout.stats()["heard"]
+        assert heard > 0
+        there.drop(two.hub)
+        await until(lambda: two.fanout.stats()["channels"] == 0, two.fanout.stats)
+        assert await redis.ask("PUBSUB", "NUMSUB", topic) == [topic.encode(), 0]
+        await one.run("r3", 20)
+        assert await one.out.flush(5)
+        assert two.fanout.stats()["heard"] == heard
+        assert text(there) == words(("r1", 20), ("r2", 20))
+
+
+async def test_readers_who_come_and_go_while_a_run_writes_lose_nothing_between_them() -> None:
+    async with RedisProcess() as redis, nodes(redis.url, check=0.02) as (one, two):
+        writing = asyncio.create_task(one.run("r1", 300, pause=0.001))
+        readers: list[Reader] = []
+        position = Position("", 0)
+        while not writing.done():
+            readers.append(reader := await two.reader(f"number {len(readers)}", position))
+            goal = position.offset + 5
+            await until(
+                lambda reader=reader, goal=goal: reader.position.offset > goal or writing.done(),
+                two.fanout.stats,
+            )  # type: ignore[misc]  # bound now
+            reader.drop(two.hub)
+            position = reader.position if reader.last else position
+            if len(readers) % 2:  # some come back before the check that ends the subscription, some after
+                await until(lambda: two.fanout.stats()["channels"] == 0, two.fanout.stats)
+        readers.append(await two.reader("to the end", position))
+        await one.run("r2", 3)
+        await settled(one.log, readers[-1])
+        assert "".join(map(text, readers)) == words(("r1", 300), ("r2", 3))
+        assert [fault for reader in readers for fault in reader.faults] == []
+        assert len(readers) > 3

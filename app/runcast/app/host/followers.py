@@ -78,7 +78,7 @@ class Followers:
         self._watching: asyncio.Task[None] | None = None  # of the fan-out
         self._closing = False
         if hub is not None and local is not None:
-            hub.on_watch = self._watched
+            hub.on_watch.append(self._watched)
 
     def __len__(self) -> int:
         return sum(each.task is not None for each in self._threads.values())

@@ -3,10 +3,11 @@
     Broadcaster([hub, RedisPublisher(url)])      on the node that runs the agent: its readers need no Redis
     async with RedisFanout(hub, url): ...        on every node: envelopes of the others
 
-Pub/Sub guarantees nothing, so every envelope is checked: one that does not continue the chain is preceded by the
-stream's, then by those of the hub's `history`; this node's positions are compared with Redis after every new connection
-and every `check` seconds. Without Redis the node's own envelopes are delivered; the others follow when it is back. The hub
-drops the node's own envelopes when they come back.
+A node subscribes to the channels that its readers watch, so hearing costs what is watched; a subscription ends at the first
+check after the last reader left. Pub/Sub guarantees nothing, so every envelope is checked: one that does not continue the
+chain is preceded by the stream's, then by those of the hub's `history`; a channel's position is compared with Redis after
+every subscription and every `check` seconds. Without Redis the node's own envelopes are delivered; the others follow when it
+is back. The hub drops the node's own envelopes when they come back.
 """
 
 from __future__ import annotations
@@ -63,6 +64,10 @@ class RedisFanout:
         )
         self._streams = _Streams(self._redis, prefix)
         self._task: asyncio.Task[None] | None = None
+        self._ear: Any = None  # the subscriptions of this connection
+        self._heeded: set[str] = set()  # channels that are subscribed to, or about to be
+        self._sending = asyncio.Lock()  # what is sent last is what was wanted last
+        self._asking: set[asyncio.Task[None]] = set()  # subscriptions on their way out
         self._aside: list[tuple[float, str, Envelope]] = []
         self._heard = self._mended = self._connects = self._faults = self._bad = 0
         self.connected = asyncio.Event()  # set while messages come in
@@ -70,6 +75,7 @@ class RedisFanout:
     def start(self) -> None:
         """Start to listen, once; `aclose` ends it."""
         if self._task is None:
+            self._hub.on_watch.append(self._watched)
             self._task = asyncio.create_task(self._run(), name="hub fan-out")
 
     async def __aenter__(self) -> Self:
@@ -83,6 +89,8 @@ class RedisFanout:
 
     async def aclose(self) -> None:
         """Stop listening and close the connections; the hub continues with this node's envelopes."""
+        if self._watched in self._hub.on_watch:
+            self._hub.on_watch.remove(self._watched)
         while self._task is not None and not self._task.done():
             self._task.cancel()  # again, for redis-py may lose one that meets the end of a connection
             await asyncio.wait({self._task}, timeout=0.5)
@@ -94,6 +102,7 @@ class RedisFanout:
             "connected": int(self.connected.is_set()),
             "connects": self._connects,
             "heard": self._heard,  # envelopes that came by Pub/Sub
+            "channels": len(self._heeded),  # subscribed to
             "mended": self._mended,  # envelopes that Pub/Sub lost and the stream still had
             "faults": self._faults,  # lost connections and errors of the hub
             "bad": self._bad,  # messages that are no envelope
@@ -126,34 +135,72 @@ class RedisFanout:
         """One connection: subscribe, compare, receive."""
         ear: Any = self._redis.pubsub()
         async with ear:
-            await ear.psubscribe(f"{self._prefix}live:*")
-            await self._confirmed(ear)
-            self._connects += 1
-            await self._compare(fresh=True)
-            self.connected.set()
             due = time.monotonic() + self._check
-            while True:
-                message = await ear.get_message(ignore_subscribe_messages=True, timeout=self._patience(due))
-                if message is not None:
-                    await self._hear(message["channel"], message["data"])
-                await self._publish_waiting()
-                if time.monotonic() >= due:
-                    await self._compare(fresh=False)
-                    due = time.monotonic() + self._check
+            self._ear, self._heeded = ear, set(self._hub.occupied())
+            try:
+                # Nobody publishes on the topic without a channel: confirmed last, it keeps an idle connection.
+                await ear.subscribe(*map(self._topic, [*self._heeded, ""]))
+                while True:
+                    message = await ear.get_message(timeout=self._patience(due))
+                    if message is not None:
+                        await self._take(message)
+                    await self._publish_waiting()
+                    if time.monotonic() >= due:
+                        await self._review(ear)
+                        due = time.monotonic() + self._check
+            finally:
+                self._ear = None
 
-    async def _confirmed(self, ear: Any) -> None:
-        """Wait until Redis confirms the subscription: envelopes published from then on arrive."""
-        while True:
-            message: Any = await ear.get_message(timeout=1.0)
-            if message is not None and message["type"] == "psubscribe":
-                return
+    def _topic(self, channel: str) -> str:
+        return f"{self._prefix}live:{channel}"
+
+    def _watched(self, channel: str, watched: bool) -> None:
+        """The first reader came to a channel of the hub: subscribe to it. That the last one left is seen at a check."""
+        if watched and self._ear is not None and channel not in self._heeded:
+            self._heeded.add(channel)
+            task = asyncio.create_task(self._subscribe(self._ear, channel), name="hub fan-out subscribes")
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+
+    async def _subscribe(self, ear: Any, channel: str) -> None:
+        try:
+            async with self._sending:
+                if channel in self._heeded:
+                    await ear.subscribe(self._topic(channel))
+        except (RedisError, OSError):  # the connection is lost, or the next check asks again
+            self._heeded.discard(channel)
+
+    async def _take(self, message: Any) -> None:
+        """Envelopes published after a confirmed subscription arrive; those before it are found by comparing."""
+        channel: str = message["channel"].removeprefix(self._topic(""))
+        match message["type"]:
+            case "message":
+                await self._hear(channel, message["data"])
+            case "subscribe" if channel:
+                await self._compare(channel, fresh=True)
+            case "subscribe":
+                self._connects += 1
+                self.connected.set()
+            case _:
+                pass
+
+    async def _review(self, ear: Any) -> None:
+        """Subscribe to exactly the channels with a reader, and compare those that were subscribed to before."""
+        occupied = set(self._hub.occupied())
+        before, self._heeded = self._heeded, occupied
+        async with self._sending:
+            if before - occupied:
+                await ear.unsubscribe(*map(self._topic, before - occupied))
+            if occupied - before:
+                await ear.subscribe(*map(self._topic, occupied - before))
+        for channel in before & occupied:
+            await self._compare(channel, fresh=False)
 
     def _patience(self, due: float) -> float:
         moments = [due, *(when for when, _, _ in self._aside[:1])]
         return max(0.001, min(moments) - time.monotonic())
 
-    async def _hear(self, topic: str, data: str) -> None:
-        channel = topic.removeprefix(f"{self._prefix}live:")
+    async def _hear(self, channel: str, data: str) -> None:
         envelope = read_envelope(data)
         if envelope is None:
             self._bad += 1
@@ -182,21 +229,19 @@ class RedisFanout:
 
     # --------------------------------------------------------------- mending
 
-    async def _compare(self, *, fresh: bool) -> None:
-        """Compare this node's position with that of Redis, for every channel with a reader."""
-        for channel in list(self._hub.occupied()):
-            position = self._hub.position(channel)
-            top = await self._streams.top(channel)
-            if not top.epoch:
-                # Redis has nothing: expired, or never published. History has the missed envelopes.
-                if fresh:
-                    await self._hub.catch_up(channel)
-            elif not position.epoch:
-                await self._hub.publish(channel, await self._streams.last(channel))
-            elif top.epoch != position.epoch or _contradicts(top, position):
-                await self._hub.publish(channel, await self._streams.after(channel, 0))
-            elif top.offset > position.offset:
-                await self._mend(channel, position, until=top.offset)
+    async def _compare(self, channel: str, *, fresh: bool) -> None:
+        """Compare this node's position in a channel with that of Redis."""
+        position, top = self._hub.position(channel), await self._streams.top(channel)
+        if not top.epoch:
+            # Redis has nothing: expired, or never published. History has the missed envelopes.
+            if fresh:
+                await self._hub.catch_up(channel)
+        elif not position.epoch:
+            await self._hub.publish(channel, await self._streams.last(channel))
+        elif top.epoch != position.epoch or _contradicts(top, position):
+            await self._hub.publish(channel, await self._streams.after(channel, 0))
+        elif top.offset > position.offset:
+            await self._mend(channel, position, until=top.offset)
 
     async def _mend(self, channel: str, position: Position, *, until: int) -> None:
         """Publish the stream's envelopes between a position and a seq; the hub finds the holes that remain."""

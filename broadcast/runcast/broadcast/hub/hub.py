@@ -99,8 +99,8 @@ class Hub:
         )
         self._heartbeat: asyncio.Task[None] | None = None
         self._closing = False
-        # Called when a channel gets its first reader (True) and when its last has left (False).
-        self.on_watch: Callable[[str, bool], None] | None = None
+        # Each is called when a channel gets its first reader (True) and when its last has left (False).
+        self.on_watch: list[Callable[[str, bool], None]] = []
 
     # ----------------------------------------------------------- connections
 
@@ -294,8 +294,8 @@ class Hub:
         self._audience.publish(channel, together)
 
     def _watched(self, channel: str, watched: bool) -> None:
-        if self.on_watch is not None:
-            self.on_watch(channel, watched)
+        for call in self.on_watch:
+            call(channel, watched)
 
     def watches(self, channel: str) -> bool:
         """Whether the channel has a reader."""
