@@ -54,6 +54,26 @@ def everything(pipe: Connection) -> list[object]:
         return said
 
 
+def commit_and_die(pipe: Connection, url: str, thread: str, count: int) -> None:
+    """Begin a run with so many pieces of text, and die when they are committed, before readers here are handed them."""
+    asyncio.run(_commit_and_die(pipe, url, thread, count))
+
+
+async def _commit_and_die(pipe: Connection, url: str, thread: str, count: int) -> None:
+    log = RunLog(open_store(url), derive="manual", lease_ms=LEASE_MS)
+    await log.append(thread, started("torn"))
+
+    async def read() -> None:
+        async for entry in log.attach(thread, after=1):
+            pipe.send(entry.seq)
+
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0.1)
+    log._core.hand_over = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # pyright: ignore[reportPrivateUsage]
+    await log.append_many(thread, text("m", *map(str, range(count))))
+    await reading
+
+
 def write_for_ever(pipe: Connection, url: str, thread: str, seed: int) -> None:
     """Take the thread over, write runs, and say every seq that is promised to be durable."""
     asyncio.run(_write(pipe, url, thread, random.Random(seed), seed))

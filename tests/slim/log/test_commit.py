@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Sequence
 from contextlib import aclosing
 
@@ -15,6 +16,7 @@ from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import MemoryStore, Store, open_store
 from runcast.slim.stores.contract.tools import take
 from runcast.slim.stores.records import Batch, Key, Page
+from tests.reliability.children import commit_and_die, everything, spawn
 from tests.slim.logs import THREAD, Clock, Gate, make_log, seqs, started, turn
 
 
@@ -141,3 +143,32 @@ async def test_a_reader_that_joins_at_a_commit_misses_nothing(store: Store, afte
             await asyncio.sleep(0)
         assert seqs(await first(log, 61 - after, after=after)) == list(range(after + 1, 62))
         await writing
+
+
+async def test_a_crash_between_commit_and_handing_over_loses_and_doubles_nothing(shared_url: str):
+    async with make_log(shared_url) as here:
+        reading = asyncio.ensure_future(all_of(here, 12))
+        child, pipe = await asyncio.to_thread(spawn, commit_and_die, shared_url, THREAD, 3)
+        shown = await asyncio.to_thread(everything, pipe)
+        await asyncio.to_thread(child.join)
+        assert child.exitcode == -signal.SIGKILL
+        assert shown == [], "its own reader was handed nothing"
+        async with asyncio.timeout(30):
+            while not await here.recovery.mark_truncated(THREAD):
+                await asyncio.sleep(0.05)
+        await here.append_many(THREAD, turn("next"))
+        entries = await reading
+        assert seqs(entries) == list(range(1, 13)), "what was committed is read, once, and the log goes on behind"
+        assert [entry.run_id for entry in entries] == ["torn"] * 6 + ["next"] * 6
+        assert entries == await here.entries(THREAD)
+
+
+async def all_of(log: RunLog, count: int) -> list[Entry]:
+    """So many entries, however slow the machine is."""
+    found: list[Entry] = []
+    async with asyncio.timeout(60), aclosing(log.attach(THREAD)) as entries:
+        async for entry in entries:
+            found.append(entry)
+            if len(found) == count:
+                break
+    return found

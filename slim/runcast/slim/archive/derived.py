@@ -81,8 +81,11 @@ class Derived:
 
     async def _end(self, key: Key) -> list[AnyEvent] | None:
         """The checkpoint at the very end of the thread, which saves the walk over ancestors."""
-        thread, index = await self._store.thread(key), await self._store.blob_index(key, "checkpoint")
-        if thread is None or not index or index[-1].seq != thread.last_seq:
+        thread = await self._store.thread(key)
+        if thread is None or not thread.last_seq:
+            raise UnknownThread(f"thread {key.thread_id!r} has no run yet")
+        index = await self._store.blob_index(key, "checkpoint")
+        if not index or index[-1].seq != thread.last_seq:
             return None
         body = await sound_body(self._store, key, index[-1])
         return None if body is None else list_from_bytes(body)

@@ -77,8 +77,8 @@ class Writer:
             if out.is_running:
                 raise Conflict(f"run {out.run_id!r} is active here: end it before another one begins")
             await out.flush()
-            await out.acquire()
-            if await self._is_used(plan.run_id):
+            lease = await out.acquire()
+            if lease.last_run is not None and await self._is_used(plan.run_id):
                 await out.release()  # or the thread would stay leased for nothing
                 raise refusals.used(self._key, plan.run_id)
             self._plan = plan
