@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -81,7 +80,6 @@ async def compared(ways: Mapping[str, Way], rounds: int) -> dict[str, float]:
     for turn in range(rounds):
         order = list(ways.items())
         for name, way in order if turn % 2 == 0 else order[::-1]:
-            gc.collect()
             begun = time.process_time()
             await way(f"{name}-{turn}")
             taken[name].append(time.process_time() - begun)

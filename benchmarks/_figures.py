@@ -55,6 +55,10 @@ HEADLINES = {
     ("end_to_end", "500 watchers, p50"): "500 watchers, p50",
     ("end_to_end", "500 watchers, p99"): "500 watchers, p99",
     ("end_to_end", "1 tab of Chromium, p50"): "in a tab of Chromium, p50",
+    ("attach", "appended to read by `attach`, durable; to the reference server in memory: SQLite, p50"): "an append to its reader, to the Durable Streams reference server in memory, p50",
+    ("attach", "100 active runs on SQLite"): "commits a second of 100 active runs, to their events",
+    ("endpoints", r"over HTTP, server CPU for [\d,]+ tokens, to ag-ui-langgraph"): "over HTTP, the server's CPU for 5,000 tokens, to `ag-ui-langgraph`'s endpoint",
+    ("endpoints", "over HTTP, time to the first token, to ag-ui-langgraph"): "the same, time to the first token",
     ("pipe", "events a second of one core"): "the whole pipe on one core, to the graph streaming alone",
     ("pipe", "memory a run grows by"): "memory a run grows by, to what the log keeps of it",
 }  # fmt: skip

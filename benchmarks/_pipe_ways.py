@@ -1,12 +1,13 @@
 """One way through the pipe in a process of its own, as a user's process runs it, in turn with the graph alone.
 
-Run as `python -m benchmarks._pipe_ways WAY FOLDER TOKENS ROUNDS RUNS`; prints JSON: CPU seconds by round of the graph alone
+Run as `python -m benchmarks._pipe_ways WAY,… FOLDER TOKENS ROUNDS RUNS`; prints JSON, by way: CPU seconds by round of the graph alone
 and of the way, and of the way's rounds the seconds by thread and in the collector. Nothing is frozen, and the collector
 runs as it comes. What a run leaves to do in the background is waited for and is in its figure.
 
     adapted   the graph by the adapter          recorded   the events of such a run into the log, no graph beside them
     logged    … into the log                    shown      its entries to a hub with one watcher, no graph, no log
     clean     … redacted                        whole      a `Cast`: log, redaction, hub, snapshots, compaction
+                                                frozen     the same, its start left out of collections, as `serve` does it
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from benchmarks._langgraph_load import raw, talking
 from benchmarks.hub import started
 from runcast.adapters.langgraph import LangGraphAdapter
 from runcast.app import Cast
+from runcast.app.serve import freeze
 from runcast.broadcast import Broadcaster, Hub
 from runcast.slim import Redactor, RunLog, open_store
 
@@ -69,12 +71,14 @@ class Clock:
         return taken
 
 
-async def in_turn(alone: Way, way: Way, rounds: int) -> dict[str, Any]:
+async def in_turn(alone: Way, way: Way, rounds: int, *, frozen: bool) -> dict[str, Any]:
     clock = Clock()
     found: dict[str, Any] = {"alone": [], "way": [], "collected": [], "wall": []}
     threads: Counter[str] = Counter()
     await alone("warm-alone")
     await way("warm")
+    if frozen:
+        freeze()
     for at in range(rounds):
         began = time.process_time()
         await alone(f"alone-{at}")
@@ -192,6 +196,9 @@ class Ways:
 
         return self._resting(cast, whole)
 
+    async def _frozen(self) -> Way:
+        return await self._whole()
+
     async def _unwatched(self) -> Way:
         cast = await self._stack.enter_async_context(Cast.open(f"sqlite:///{self._home}/cast.db"))
 
@@ -216,11 +223,15 @@ async def until_shown(hub: Hub, thread: str, last: int) -> None:
             await asyncio.sleep(0.005)
 
 
-async def main(name: str, home: Path, tokens: int, rounds: int, runs: int) -> dict[str, Any]:
+async def main(names: str, home: Path, tokens: int, rounds: int, runs: int) -> dict[str, Any]:
     logging.disable(logging.WARNING)
-    async with AsyncExitStack() as stack:
-        ways = Ways(stack, home, tokens, runs)
-        return await in_turn(ways.alone, await ways.made(name), rounds)
+    found: dict[str, Any] = {}
+    for name in names.split(","):
+        async with AsyncExitStack() as stack:
+            (folder := home / name).mkdir()
+            way = await (ways := Ways(stack, folder, tokens, runs)).made(name)
+            found[name] = await in_turn(ways.alone, way, rounds, frozen=name == "frozen")
+    return found
 
 
 if __name__ == "__main__":

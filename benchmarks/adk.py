@@ -21,7 +21,7 @@ from runcast.adapters.adk import AdkAdapter
 
 ROOT = Path(__file__).resolve().parent.parent
 PEER = ("ag-ui-adk==0.11.0", "google-adk==2.13.0")
-MOST = 1.05
+MOST = 1.03
 
 
 def asks(thread: str, run: str = "r") -> RunAgentInput:

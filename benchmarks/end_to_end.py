@@ -30,7 +30,7 @@ Row = dict[str, Any]
 MARK = "agent.step.completed"
 WARM = 5  # the first ends of the node are not counted
 SIDES = ("cast", "bare")
-TURNS = 3  # each side's rounds, in turns with the other's
+TURNS = 3  # rounds of each side, in turns with the other's
 BARS = {
     ("1 watcher", 50): 8.0,
     ("1 watcher", 99): 15.0,
@@ -86,12 +86,14 @@ def watched(programs: Programs, side: str, watchers: int, steps: int) -> list[fl
     return [late for each in moments for late in late_by(ends, each)]
 
 
-def in_turns(programs: Programs, sides: Sequence[str], watchers: int, steps: int) -> list[list[float]]:
+def in_turns(
+    programs: Programs, sides: Sequence[str], watchers: int, steps: int, turns: int = TURNS
+) -> list[list[float]]:
     """The milliseconds of each side, in rounds that alternate: other work on the machine hits both."""
     found: list[list[float]] = [[] for _ in sides]
-    for _ in range(TURNS):
+    for _ in range(turns):
         for side, taken in zip(sides, found, strict=True):
-            taken += watched(programs, side, watchers, steps // TURNS)
+            taken += watched(programs, side, watchers, steps // turns)
     return found
 
 
@@ -164,24 +166,25 @@ def browser_rows(programs: Programs, steps: int) -> list[Row]:
     return rows_of(name, ours, peer, f" (clock within {max(sure, other) + COARSE:.1f} ms)")
 
 
-def postgres_rows(programs: Programs, steps: int) -> list[Row]:
+def postgres_rows(programs: Programs, steps: int, turns: int) -> list[Row]:
     if servers.postgres_programs() is None:
         return [{"name": "PostgreSQL: not measured, its programs are not here", "bar": "shown", "ok": None}]
     with servers.postgres() as url:
         programs.add("postgres", url)
-        rows = rows_of("1 watcher, PostgreSQL", *in_turns(programs, ("postgres", "bare"), 1, steps))
+        rows = rows_of("1 watcher, PostgreSQL", *in_turns(programs, ("postgres", "bare"), 1, steps, turns))
         programs.processes["postgres"].process.kill()
     return rows
 
 
 def run(quick: bool) -> list[Row]:
-    sizes = {1: 36, 100: 24, 500: 24} if quick else {1: 300, 100: 150, 500: 150}
+    sizes = {1: 15, 100: 12, 500: 10} if quick else {1: 300, 100: 150, 500: 150}
+    turns = 1 if quick else TURNS
     rows: list[Row] = []
     with ExitStack() as stack:
         programs = Programs(stack)
         for watchers, steps in sizes.items():
             name = f"{watchers} watcher{'s' if watchers > 1 else ''}"
-            rows += rows_of(name, *in_turns(programs, SIDES, watchers, steps))
-        rows += postgres_rows(programs, sizes[1])
+            rows += rows_of(name, *in_turns(programs, SIDES, watchers, steps, turns))
+        rows += postgres_rows(programs, sizes[1], turns)
         rows += browser_rows(programs, sizes[1])
     return rows

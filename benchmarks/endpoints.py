@@ -104,6 +104,7 @@ def development(tokens: int, folder: Path) -> Iterator[Server]:
     (folder / "graph.py").write_text(
         f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
         f"from benchmarks._langgraph_load import talking\ngraph = talking({tokens})\n"
+        "graph.checkpointer = None\n"  # the server has its own, and refuses another
     )
     (folder / "langgraph.json").write_text('{"dependencies": ["."], "graphs": {"agent": "./graph.py:graph"}}')
     port = free_port()
