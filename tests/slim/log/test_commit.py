@@ -154,11 +154,13 @@ async def test_a_crash_between_commit_and_handing_over_loses_and_doubles_nothing
         assert child.exitcode == -signal.SIGKILL
         assert shown == [], "its own reader was handed nothing"
         async with asyncio.timeout(30):
-            while not await here.recovery.mark_truncated(THREAD):
+            while not await here.recovery.mark_truncated(THREAD):  # noqa: ASYNC110  its lease has to expire
                 await asyncio.sleep(0.05)
         await here.append_many(THREAD, turn("next"))
         entries = await reading
-        assert seqs(entries) == list(range(1, 13)), "what was committed is read, once, and the log goes on behind"
+        assert seqs(entries) == list(range(1, 13)), (
+            "what was committed is read, once, and the log goes on behind"
+        )
         assert [entry.run_id for entry in entries] == ["torn"] * 6 + ["next"] * 6
         assert entries == await here.entries(THREAD)
 
