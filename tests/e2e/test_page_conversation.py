@@ -336,6 +336,25 @@ async def test_a_link_to_a_message_leads_to_it(host: Served, browser: Browser) -
     await tab.until(seen)
 
 
+async def test_a_thumb_is_seen_by_everybody_and_stays(host: Served, browser: Browser) -> None:
+    tab = await opened(host, browser, "writer")
+    other = await browser.tab(f"{host.url}/?thread=t1")
+    thumb = "document.querySelector('[data-kind=text] [aria-label^=\"Good answer\"]')"
+    mine, others = (
+        f"{thumb}.ariaPressed === '{own}' && {thumb}.textContent === '1'" for own in ("true", "false")
+    )
+    await tab.until(thumb)
+    await tab.js(f"{thumb}.click()")
+    await tab.until(mine)
+    await other.until(others)
+    await tab.reload()
+    await tab.until(mine)
+    await tab.js(f"{thumb}.click()")
+    for each in (tab, other):
+        await each.until(f"{thumb}.textContent === ''")
+    assert not tab.errors
+
+
 async def test_the_thread_is_taken_away_in_three_forms(host: Served, browser: Browser) -> None:
     tab = await opened(host, browser, "writer")
     await tab.js("URL.createObjectURL = (blob) => { globalThis.saved = blob; return 'data:,' }")

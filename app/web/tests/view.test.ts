@@ -110,3 +110,12 @@ test("an activity that comes whole needs nothing that was fetched, and one that 
   resolved(lost, referred(lost) as Item, null);
   expect(referred(lost)).toBeUndefined();
 });
+
+test("an annotation replaces the one of its id, and is taken back", () => {
+  const note = (id: string, payload: unknown): Envelope =>
+    envelope("agent.annotation", { id, metaType: "tag", payload });
+  const view = shown(started(), note("a", { n: 1 }), note("__proto__", { n: 2 }), note("a", { n: 3 }));
+  expect(Object.values(view.annotations).map(({ payload }) => payload)).toEqual([{ n: 2 }, { n: 3 }]);
+  apply(view, note("a", null));
+  expect(Object.keys(view.annotations)).toEqual(["__proto__"]);
+});

@@ -27,6 +27,7 @@ from runcast.app.host.outlets import elsewhere, outlets, own_hub
 from runcast.app.host.thread_reader import Threads
 from runcast.app.keeping.forgetting import Forgetter
 from runcast.app.keeping.retention import Retention
+from runcast.app.nodes.annotations import Annotations
 from runcast.app.nodes.handover import Edge, OnBusy, RemoteRun, RunRequest, input_for
 from runcast.app.nodes.node import Node
 from runcast.app.nodes.orphans import Recovery, recover_runs
@@ -91,6 +92,7 @@ class Cast:
         self.agents: Agents = Agents() if host is None else Agents(host.agents, self.tenant)
         self.launcher = Launcher(self)
         self.queue = Queue(self)
+        self.annotations = Annotations(self)
         self.slots: RunSlots = RunSlots(options.max_runs) if host is None else host.slots
         self.node: Node = Node(self) if host is None else host.node
         self.forgetter = Forgetter(self)

@@ -22,7 +22,7 @@ from runcast.slim import ReaderTooSlow, SlimError, UnknownThread
 from runcast.slim.entry import is_other_history
 
 if TYPE_CHECKING:
-    from runcast.app.runs.run import LocalRun, Run
+    from runcast.app.runs.run import Run
     from runcast.broadcast import Broadcaster, Hub
     from runcast.slim import Entry, RunLog
 
@@ -44,11 +44,49 @@ class Fanout(Protocol):
         ...
 
 
+class Followed(Protocol):
+    """A run of this process whose entries go to every broadcaster."""
+
+    @property
+    def thread_id(self) -> str:
+        """Its thread."""
+        ...
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        ...
+
+    @property
+    def first_seq(self) -> int:
+        """Its first entry."""
+        ...
+
+    @property
+    def last_seq(self) -> int:
+        """Its last entry so far."""
+        ...
+
+    @property
+    def epoch(self) -> str:
+        """The log's incarnation."""
+        ...
+
+    @property
+    def active(self) -> bool:
+        """Whether it has not ended."""
+        ...
+
+    async def over(self) -> None:
+        """Wait for its end."""
+        ...
+
+
 @dataclass(slots=True)
 class _Thread:
     """A thread that is followed, and the runs it is followed for."""
 
-    runs: dict[str, LocalRun] = field(default_factory=dict[str, "LocalRun"])  # not broadcast to their end yet
+    runs: dict[str, Followed] = field(default_factory=dict[str, Followed])  # not broadcast to their end yet
     after: int = 0  # the last seq that was read
     epoch: str | None = None
     task: asyncio.Task[None] | None = None
@@ -85,20 +123,21 @@ class Followers:
 
     # ------------------------------------------------------------- own runs
 
-    def expect(self, run: LocalRun) -> None:
+    def expect(self, run: Followed) -> None:
         """A run of this process is about to begin: broadcast its entries from here."""
         self._threads.setdefault(run.thread_id, _Thread()).runs[run.run_id] = run
 
-    def dismiss(self, run: LocalRun) -> None:
+    def dismiss(self, run: Followed) -> None:
         """The run did not begin, or was broadcast to its end."""
         thread = self._threads.get(run.thread_id)
         if thread is not None:
             thread.runs.pop(run.run_id, None)
             self._review(run.thread_id)
 
-    def follow(self, run: LocalRun) -> None:
+    def follow(self, run: Followed) -> None:
         """Broadcast the entries of a run that has begun, as they become durable."""
         if not self._broadcasters:
+            self.dismiss(run)
             return
         thread = self._threads.setdefault(run.thread_id, _Thread())
         thread.runs[run.run_id] = run
@@ -108,7 +147,7 @@ class Followers:
         over = asyncio.ensure_future(run.over())
         over.add_done_callback(lambda _: self._ended(run, thread))
 
-    def _ended(self, run: LocalRun, thread: _Thread) -> None:
+    def _ended(self, run: Followed, thread: _Thread) -> None:
         """A run that is cut short ends without an entry that would wake its follower."""
         if thread.after >= run.last_seq:
             self.dismiss(run)

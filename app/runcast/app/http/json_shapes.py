@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
 
 from runcast.adapters import AgentSchemas
+from runcast.app.nodes.annotations import LONGEST_TYPE, Annotation
 from runcast.app.nodes.handover import Accepted, OnBusy
 from runcast.slim.stores.records import Edge, RunStatus
 from runcast.slim.values.identifiers import LONGEST_ID
@@ -328,6 +329,22 @@ class Rename(TypedDict):
     __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
 
     title: Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE)] | None
+
+
+class Annotate(TypedDict):
+    """Something to note on a thread, as AG-UI's draft of META has it; a payload of null takes back what has this id."""
+
+    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
+
+    metaType: Annotated[str, Field(min_length=1, max_length=LONGEST_TYPE)]
+    payload: dict[str, Any] | None
+    id: NotRequired[Identifier]
+
+
+class AnnotationList(TypedDict):
+    """A thread's annotations as they stand, oldest first."""
+
+    annotations: list[Annotation]
 
 
 class PageSettings(TypedDict):

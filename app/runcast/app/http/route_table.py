@@ -18,6 +18,8 @@ from runcast.app.http.http_messages import Answer, ApiRequest
 from runcast.app.http.json_shapes import (
     AgentList,
     AgentRow,
+    Annotate,
+    AnnotationList,
     Branch,
     ChannelAuth,
     ChannelProof,
@@ -48,6 +50,7 @@ from runcast.app.http.json_shapes import (
     WholeMessage,
 )
 from runcast.app.http.openapi import JSON, STREAM, ApiRoute, describe
+from runcast.app.nodes.annotations import Annotation
 
 FORM = "application/x-www-form-urlencoded"
 TEXT = "text/plain"
@@ -85,7 +88,9 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("withdraw", "POST", "/threads/{thread_id}/queue/{run_id}/withdraw", "thread", care.withdraw, {JSON: QueueList}, errors=(404, 409)),
     ApiRoute("resume", "POST", "/threads/{thread_id}/resume", "thread", r.resume, {JSON: Started}, 202, {JSON: Resume}, True, errors=STARTS),
     ApiRoute("branch", "POST", "/threads/{thread_id}/branch", "thread", r.branch, {JSON: Started}, 202, {JSON: Branch}, errors=STARTS),
-    ApiRoute("rename", "POST", "/threads/{thread_id}/title", "thread", care.rename, {JSON: Titled}, 200, {JSON: Rename}, errors=(404,)),
+    ApiRoute("rename", "POST", "/threads/{thread_id}/title", "thread", care.rename, {JSON: Titled}, 200, {JSON: Rename}, errors=(404, 409)),
+    ApiRoute("annotations", "GET", "/threads/{thread_id}/annotations", "thread", care.noted, {JSON: AnnotationList}),
+    ApiRoute("annotate", "POST", "/threads/{thread_id}/annotations", "thread", care.annotate, {JSON: Annotation}, 200, {JSON: Annotate}, errors=(404, 409)),
     ApiRoute("forget", "DELETE", "/threads/{thread_id}", "thread", care.forget, {JSON: Forgot}),
     ApiRoute("ask", "GET", "/answers/{link}", "anybody", ask, {HTML: str}, errors=LINKED),
     ApiRoute("answer", "POST", "/answers/{link}", "anybody", answer, {HTML: str}, accepts={FORM: ANYTHING}, errors=(*LINKED, 409, 429)),

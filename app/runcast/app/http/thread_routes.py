@@ -11,10 +11,12 @@ from ag_ui.core import Message, UserMessage
 from pydantic import ValidationError
 
 from runcast.app.errors import BadRequest, NotFound
-from runcast.app.http.http_messages import Answer, ApiRequest, identifier, only
+from runcast.app.http.http_messages import Answer, ApiRequest, identifier, only, optional
 from runcast.app.http.json_shapes import (
     LONGEST_MESSAGE,
     LONGEST_TITLE,
+    Annotate,
+    AnnotationList,
     Edit,
     Forgot,
     QueueList,
@@ -52,8 +54,38 @@ async def withdraw(request: ApiRequest, thread_id: str, run_id: str) -> Answer:
     return await queue(request, thread_id)
 
 
+async def noted(request: ApiRequest, thread_id: str) -> Answer:
+    """What is noted on the thread and its messages: the newest of each id, without what was taken back."""
+    await request.allow_thread(thread_id)
+    found: Any = await request.cast.annotations.of(thread_id)
+    return Answer(AnnotationList(annotations=found))
+
+
+async def annotate(request: ApiRequest, thread_id: str) -> Answer:
+    """Note something on the thread or a message without a run: a thumb, a tag, a remark. Every watcher receives it."""
+    await request.allow_thread(thread_id)
+    given = only(await request.json(), Annotate)
+    kind, payload = given.get("metaType"), given.get("payload")
+    if not isinstance(kind, str) or not isinstance(payload, dict | None):
+        raise BadRequest("metaType must be a text, and payload an object or null")
+    return Answer(
+        await request.cast.annotations.add(
+            thread_id,
+            kind,
+            payload,  # pyright: ignore[reportUnknownArgumentType]  # checked above
+            id=optional(given, "id"),
+            by=_author(request),
+        )
+    )
+
+
+def _author(request: ApiRequest) -> str | None:
+    """The user, where `identify` gives a text."""
+    return request.user if isinstance(request.user, str) else None
+
+
 async def rename(request: ApiRequest, thread_id: str) -> Answer:
-    """Give the thread a title that everybody sees who may see the thread; null takes it away."""
+    """Give the thread a title that everybody sees who may see the thread, at once; null takes it away."""
     await request.allow_thread(thread_id)
     title = only(await request.json(), Rename).get("title")
     if title is not None and not (isinstance(title, str) and 0 < len(title.strip()) <= LONGEST_TITLE):
@@ -63,6 +95,8 @@ async def rename(request: ApiRequest, thread_id: str) -> Answer:
         await request.cast.log.archive.rename(thread_id, title)
     except UnknownThread as error:
         raise NotFound(str(error)) from error
+    renamed = None if title is None else {"title": title}
+    await request.cast.annotations.add(thread_id, "rename", renamed, id="title", by=_author(request))
     return Answer(Titled(title=title))
 
 

@@ -21,6 +21,7 @@ import orjson
 from runcast.adapters import UnknownRun, drawing_of
 from runcast.app.errors import AppError, Busy, Closing, Full, Over, Overtaken
 from runcast.app.nodes.agent_descriptions import described
+from runcast.app.nodes.annotations import MARK
 from runcast.app.nodes.handover import RemoteAgent, RunRequest
 from runcast.app.nodes.orphans import recover_runs
 from runcast.app.nodes.requests import HOUR_MS, decline, is_used
@@ -137,7 +138,7 @@ class Node:
     async def look(self) -> None:
         """Read the mailboxes and act on their notes."""
         for note in await self.notes.read(f"stop {self._cast.log.owner}"):
-            self._act(note, self._announce_queue if note.body == b"queue" else self._stop)
+            self._act(note, self._act_for(note))
         if not self._options.work:
             self._learn(await self.notes.read(AGENTS))
         elif not self._cast.closing and not self._cast.slots.full:
@@ -190,6 +191,11 @@ class Node:
         task.add_done_callback(lambda _: self._acting.pop(note.id, None))
 
     # ------------------------------------------------------------------ acts
+
+    def _act_for(self, note: Note) -> Callable[[Note], Awaitable[bool]]:
+        if note.body.startswith(MARK):
+            return self._cast.for_tenant(note.key.tenant).annotations.deliver
+        return self._announce_queue if note.body == b"queue" else self._stop
 
     async def _stop(self, note: Note) -> bool:
         """Stop a run of this process; False while it is about to begin.

@@ -7,6 +7,7 @@ export { attempt, patched } from "./patch.js";
 export { PatchTooLarge } from "./patch_budget.js";
 export { Reader, type Verdict } from "./reader.js";
 export type {
+  Annotation,
   Envelope,
   HeaderRecord,
   Interrupt,

@@ -71,8 +71,17 @@ export interface Item {
   [field: string]: unknown;
 }
 
+/** What people noted, by AG-UI's draft of META events. */
+export interface Annotation {
+  id: string;
+  metaType: string;
+  by?: string;
+  payload: Record<string, unknown> | null;
+}
+
 /** What a screen shows. */
 export interface View {
+  annotations: Record<string, Annotation>; // by id, without those taken back
   thread: string;
   status: Status | null;
   run: string | null;

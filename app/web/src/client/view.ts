@@ -17,6 +17,7 @@ type Handler = (view: View, envelope: Envelope, payload: Payload) => void;
 export function initial(thread: string): View {
   return {
     thread,
+    annotations: {},
     status: null,
     run: null,
     runs: Object.create(null) as Record<string, Run>, // a run's id is no name of Object.prototype
@@ -129,6 +130,10 @@ const HANDLERS: Record<string, Handler> = {
     }
   },
   "agent.activity": activity,
+  "agent.annotation"(view, _, payload) {
+    const { [payload.id]: _former, ...others } = view.annotations;
+    view.annotations = payload.payload === null ? others : { ...others, [payload.id]: payload };
+  },
   "agent.custom"(view, envelope, payload) {
     view.items.push({
       kind: "note",

@@ -51,6 +51,7 @@ export function AgentActions({ session, item }: { session: Session; item: Item }
     <div class="actions">
       <Copy text={() => str(item["text"])} label="Copy answer" />
       <Copy text={() => linkTo(item.key)} label="Copy link to answer" icon="link" />
+      <Thumbs session={session} message={str(item["id"])} />
       {asked && session.runs.value.length > 0 && desk.agents.value.length > 0 && (
         <button type="button" class="icon" onClick={again} aria-label={label} title={label}>
           <Icon name="again" />
@@ -58,6 +59,34 @@ export function AgentActions({ session, item }: { session: Session; item: Item }
       )}
     </div>
   );
+}
+
+const THUMBS = [
+  ["thumbs_up", "thumb_up", "Good answer"],
+  ["thumbs_down", "thumb_down", "Bad answer"],
+] as const;
+
+/** What people think of an answer: everybody's thumbs are counted, one's own are pressed. */
+function Thumbs({ session, message }: { session: Session; message: string }) {
+  const given = Object.values(session.annotations.value).filter(({ payload }) => payload?.["messageId"] === message);
+  return THUMBS.map(([type, icon, label]) => {
+    const those = given.filter(({ metaType }) => metaType === type);
+    const mine = those.some(({ id }) => id === session.thumb(message));
+    return (
+      <button
+        key={type}
+        type="button"
+        class="icon"
+        aria-pressed={mine}
+        aria-label={those.length > 0 ? `${label}: ${those.length}` : label}
+        title={label}
+        onClick={() => void session.rate(message, mine ? null : type)}
+      >
+        <Icon name={icon} />
+        {those.length > 0 && <span class="count">{those.length}</span>}
+      </button>
+    );
+  });
 }
 
 export function RunActions({ session, run, itemKey }: { session: Session; run: string; itemKey: string }) {

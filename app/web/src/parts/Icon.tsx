@@ -24,6 +24,8 @@ const PATHS = {
   tool: "M14 4a5 5 0 0 0-4 7l-6 6 3 3 6-6a5 5 0 0 0 7-5l-3 2-3-1-1-3z",
   file: "M6 3h8l5 5v13H6z M14 3v5h5",
   clip: "M19 11l-8 8a5 5 0 0 1-7-7l8-8a3.5 3.5 0 0 1 5 5l-8 8a2 2 0 0 1-3-3l7-7",
+  thumb_up: "M7 11v9H4v-9z M7 11l4-7c2 0 3 1 2 6h6l-2 10H7",
+  thumb_down: "M7 13V4H4v9z M7 13l4 7c2 0 3-1 2-6h6L17 4H7",
   warn: "M12 4L2 20h20z M12 10v5 M12 17.5v.5",
 } as const;
 

@@ -1,5 +1,5 @@
 // The routes that the page uses. docs/protocol.md lists them.
-import type { HeaderRecord, OnBusy, Queued } from "../client/runcast.js";
+import type { Annotation, HeaderRecord, OnBusy, Queued } from "../client/runcast.js";
 import type { Entry } from "../fold/events.js";
 import { RequestFailed } from "./steady.js";
 
@@ -147,6 +147,8 @@ export class Api {
     this.call(`${at(thread)}/queue/${encodeURIComponent(run)}/withdraw`, {});
   resume = (thread: string, answers?: Answer[]): Promise<Started> =>
     this.call(`${at(thread)}/resume`, answers ? { answers } : {});
+  annotate = (thread: string, annotation: Annotation): Promise<unknown> =>
+    this.call(`${at(thread)}/annotations`, annotation);
   stop = (run: string): Promise<unknown> => this.call(`runs/${encodeURIComponent(run)}/stop`, {});
 
   /** The answer as JSON. Raises RequestFailed with the server's own sentence. */

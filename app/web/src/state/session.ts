@@ -1,6 +1,15 @@
 // One thread under a person's eyes: what it shows, what it asks, and what can be done in it.
 import { batch, computed, signal } from "@preact/signals";
-import { type Interrupt, type Item, type Link, type OnBusy, type Queued, type View, watch } from "../client/runcast.js";
+import {
+  type Annotation,
+  type Interrupt,
+  type Item,
+  type Link,
+  type OnBusy,
+  type Queued,
+  type View,
+  watch,
+} from "../client/runcast.js";
 import type { Message } from "../fold/events.js";
 import type { Answer, Api, Part, RunRow, Size, Started } from "./api.js";
 import { agentOf, asksOf } from "./asks.js";
@@ -9,6 +18,7 @@ import { Queue } from "./queue.js";
 import { RequestFailed, steady } from "./steady.js";
 
 const NO_QUESTIONS: Interrupt[] = []; // always the same, so that nothing is drawn again for it
+const NONE: Record<string, Annotation> = {};
 const LONG = 6000; // events above which only the newest runs are opened at first
 const HEAD_START = 250; // milliseconds that the list of runs is waited for before the thread is read from its beginning
 const PATIENT = 2000; // milliseconds between two looks at a run that may have lost its process
@@ -78,6 +88,8 @@ export class Session {
     const view = this.shown.value?.view;
     return view?.status === "interrupted" ? view.interrupts : NO_QUESTIONS;
   });
+
+  readonly annotations = computed(() => this.shown.value?.view.annotations ?? NONE);
 
   private closed = false;
   private stop: () => void = () => {};
@@ -318,6 +330,19 @@ export class Session {
     return this.runs.value.find((run) => run.last_seq === seq && run.status !== "in_progress");
   }
 
+  /** The id of this browser's thumb on a message. */
+  thumb(message: string): string {
+    return `thumb ${browser()} ${message}`;
+  }
+
+  /** Give a thumb to a message, or take it back. */
+  rate(message: string, type: string | null): Promise<boolean> {
+    const { thread } = this;
+    const payload = type === null ? null : { messageId: message };
+    const thumb = { id: this.thumb(message), metaType: type ?? "thumbs_up", payload };
+    return thread === null ? Promise.resolve(false) : this.order(() => this.api.annotate(thread, thumb));
+  }
+
   halt(): Promise<boolean> {
     const run = this.shown.value?.view.run;
     return run == null ? Promise.resolve(false) : this.order(() => this.api.stop(run));
@@ -350,6 +375,15 @@ export class Session {
     }
     if (!this.closed && this.beside.value?.title === `${name}: result`)
       this.beside.value = { title: `${name}: result`, text };
+  }
+}
+
+/** A name of this browser, so that its own thumbs are known as such. */
+function browser(): string {
+  try {
+    return (localStorage["runcast.browser"] ??= crypto.randomUUID().slice(0, 8));
+  } catch {
+    return "anyone"; // a page that may store nothing
   }
 }
 

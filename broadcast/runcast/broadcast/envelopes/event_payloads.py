@@ -39,7 +39,11 @@ from runcast.slim.values.truncation import clean, cut
 from runcast.slim.values.type_guards import is_object
 
 # CUSTOM events that the host adds to a run, and their envelopes.
-HOSTS = {"runcast.queued": "agent.queued", "runcast.steered": "agent.steered"}
+HOSTS = {
+    "runcast.annotation": "agent.annotation",
+    "runcast.queued": "agent.queued",
+    "runcast.steered": "agent.steered",
+}
 
 EventHandler = Callable[[BroadcastConfig, RunView, Any, int], list[Draft]]
 
@@ -74,10 +78,14 @@ def event_handlers(config: BroadcastConfig) -> dict[type, EventHandler]:
 
 
 def _run_started(config: BroadcastConfig, view: RunView, event: RunStartedEvent, at: int) -> list[Draft]:
+    if metadata_of(event).get("aside") is True:
+        return []
     return _status(config, view, "in_progress", attempt=metadata_of(event).get("attempt"))
 
 
 def _run_finished(config: BroadcastConfig, view: RunView, event: RunFinishedEvent, at: int) -> list[Draft]:
+    if metadata_of(event).get("aside") is True:
+        return []
     outcome = event.outcome
     drafts = _status(config, view, end_status(event), usage=_usage_sum(event.usage))
     if drafts and isinstance(outcome, RunFinishedInterruptOutcome):

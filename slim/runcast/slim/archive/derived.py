@@ -30,7 +30,7 @@ from runcast.slim.folding.checkpoint import Checkpoint
 from runcast.slim.folding.conversation import fold
 from runcast.slim.stores import Store
 from runcast.slim.stores.blob_codec import Codec, pack, unpack
-from runcast.slim.stores.records import Blob, BlobInfo, BlobKind, Key, StoredRun
+from runcast.slim.stores.records import APART, Blob, BlobInfo, BlobKind, Key, StoredRun
 from runcast.slim.wire.codec import AnyEvent, decode
 
 RUNS_AT_ONCE = 50
@@ -209,7 +209,7 @@ class Derived:
 
     async def _add_checkpoint(self, key: Key, ended: Sequence[StoredRun]) -> int:
         """Add a checkpoint after the newest run, once as many bytes have come since the last one as it holds."""
-        tips = [run for run in ended if run.edge != "spawn"]
+        tips = [run for run in ended if run.edge not in APART]
         if not tips:
             return 0
         runs = await self._store.lineage(key, tips[-1].run_id)

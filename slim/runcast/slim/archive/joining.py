@@ -54,7 +54,7 @@ async def join_thread(
 
 async def _history(derived: Derived, key: Key, runs: list[StoredRun], cut: int) -> list[AnyEvent]:
     """The events up to the cut of the run that was active or had ended last then, and of its ancestors."""
-    there = [run for run in runs if run.first_seq <= cut]
+    there = [run for run in runs if run.first_seq <= cut and run.edge != "aside"]
     if not there:
         return []
     chain = await derived.chain(key, there[-1].run_id)

@@ -144,8 +144,8 @@ def run_info(run: StoredRun, names: dict[int, str], *, leased: bool) -> RunInfo:
 
 
 async def runs_of(store: Store, key: Key, now: int) -> list[RunInfo]:
-    """All runs of a thread, oldest first."""
+    """The runs of a thread without its asides, oldest first."""
     thread, runs = await store.thread(key), await store.runs(key)
     leased = thread is not None and thread_info(thread, now).owner is not None
     names = {run.seq: run.run_id for run in runs}
-    return [run_info(run, names, leased=leased) for run in runs]
+    return [run_info(run, names, leased=leased) for run in runs if run.edge != "aside"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 
@@ -39,7 +39,7 @@ from runcast.slim.wire.codec import decode, encode
 FORMAT = 1
 WITH_RAWS = 2  # the same, and lines with raw parts
 PAGE = 1_000
-EDGES: tuple[Edge, ...] = ("continue", "branch", "resume", "spawn")
+EDGES: tuple[Edge, ...] = get_args(Edge)
 ENDS: tuple[RunStatus, ...] = ("completed", "failed", "interrupted", "cancelled", "truncated")
 LONGEST_EPOCH = 64  # as readers bring it back
 LONGEST_RUN_ID = 4_096  # a subagent's id holds its parents' ids

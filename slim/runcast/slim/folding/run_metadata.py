@@ -31,6 +31,7 @@ PLACE_KEY = "runcast.place"  # on a LangGraph message: the task that emitted it,
 Key: TypeAlias = Literal[
     # RUN_STARTED
     "agent",  # the agent's name
+    "aside",  # true: the run is no agent's; also on its end
     "traceparent",  # the run's span, as W3C Trace Context writes it
     "attempt",  # which attempt of the run this is, counted from 1; also on steps
     "framework",  # the framework's name; on a terminal event a mapping: what the framework needs to resume

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from runcast.slim.errors import Conflict, LineageError, StoreError
 from runcast.slim.stores import refusals
-from runcast.slim.stores.records import Answer, Batch, Key, Lease, NewEvent, NewRun, RunEnd
+from runcast.slim.stores.records import APART, Answer, Batch, Key, Lease, NewEvent, NewRun, RunEnd
 
 if TYPE_CHECKING:
     from runcast.slim.log.engine import Core
@@ -118,7 +118,7 @@ class BatchQueue:
         """Open a run for the events that follow."""
         self.run = run
         self.fenced = None
-        if run.new is not None and run.new.edge != "spawn":
+        if run.new is not None and run.new.edge not in APART:
             self.head = run.run_id
 
     def put(self, type: str, payload: bytes) -> NewEvent:

@@ -28,7 +28,7 @@ from runcast.slim.log.redaction import EventStream
 from runcast.slim.log.writer import Writer
 from runcast.slim.stores import Store
 from runcast.slim.stores.blob_codec import Codec, chosen
-from runcast.slim.stores.records import Key, Lease, NewEvent, NewRun
+from runcast.slim.stores.records import APART, Key, Lease, NewEvent, NewRun
 
 LOG = logging.getLogger("runcast.log")
 MOST_WRITERS = 1_000  # kept after their run for late events; idle ones are dropped first
@@ -123,7 +123,7 @@ class Core:
 
     async def shorten(self, key: Key, event: RunStartedEvent, run: NewRun) -> RunStartedEvent:
         """RUN_STARTED without the messages that the run's history already holds."""
-        if run.parent is None or run.edge == "spawn":
+        if run.parent is None or run.edge in APART:
             return event
         if event.input is None or not event.input.messages:
             return event

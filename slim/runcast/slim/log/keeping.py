@@ -5,7 +5,7 @@ Knows the calls that weigh, compact, prune, delete and carry threads; the work i
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +21,7 @@ from runcast.slim.errors import StoreError, UnknownThread
 from runcast.slim.log.engine import Core
 from runcast.slim.log.log_options import Scope
 from runcast.slim.stores.records import IMPORTER, Key
+from runcast.slim.wire.codec import AnyEvent
 
 
 class Archive:
@@ -72,6 +73,11 @@ class Archive:
         """Give the thread a title that people read, or take it away. Raises `UnknownThread`."""
         if not await self._core.store.rename(self._scope.key(thread_id), title):
             raise UnknownThread(f"there is no thread {thread_id!r} to rename")
+
+    async def aside(self, thread_id: str, events: Sequence[AnyEvent]) -> list[Entry]:
+        """Write a whole run that is no part of the thread's history and is in no list of its runs: readers receive its
+        entries, and nothing else of the thread changes. Durable when this returns; `Conflict` while a run is active."""
+        return await self._core.writer(self._scope.key(thread_id)).aside(events)
 
     async def begin_anew(self, thread_id: str) -> str:
         """Give the thread a new epoch, which is returned: every position is refused from then on, and readers start over

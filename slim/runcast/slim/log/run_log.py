@@ -154,7 +154,7 @@ class RunLog:
         return [thread_info(thread, self._core.options.clock()) for thread in found]
 
     async def runs(self, thread_id: str) -> list[RunInfo]:
-        """All runs of the thread, oldest first; `parent` makes them a tree."""
+        """All runs of the thread but asides, oldest first; `parent` makes them a tree."""
         return await runs_of(self._core.store, self._scope.key(thread_id), self._core.options.clock())
 
     async def find(self, run_id: str) -> list[tuple[ThreadInfo, RunInfo]]:

@@ -22,7 +22,7 @@ from runcast.slim.errors import Conflict, InvalidStream, LineageError, StoreErro
 from runcast.slim.log.batches import BatchQueue, OpenRun
 from runcast.slim.protocol.verifier import Verifier
 from runcast.slim.stores import refusals
-from runcast.slim.stores.records import Edge, Key, NewRun, RunEnd
+from runcast.slim.stores.records import APART, Edge, Key, NewRun, RunEnd
 from runcast.slim.wire.codec import AnyEvent, decode, encode
 
 if TYPE_CHECKING:
@@ -134,6 +134,31 @@ class Writer:
             lease = await self.out.acquire(anew=True)
             await self.out.release()
             return lease.epoch
+
+    async def aside(self, events: Sequence[AnyEvent]) -> list[Entry]:
+        """Write a whole run that is no history, in one transaction, and release the lease."""
+        async with self._turn:
+            if self.out.lease is not None:
+                raise Conflict(f"a run of thread {self._key.thread_id!r} is active here: write into that")
+            await self.out.acquire()
+            try:
+                return await self._whole_run(events)
+            finally:
+                await self.out.release()
+
+    async def _whole_run(self, events: Sequence[AnyEvent]) -> list[Entry]:
+        started, end = events[0], end_of(events[-1])
+        if not isinstance(started, RunStartedEvent) or end is None:
+            raise InvalidStream("an aside begins with RUN_STARTED and ends with the end of its run")
+        self._plan, redactor = RunPlan(started.run_id, None, "aside"), self._core.redactor()
+        await self._begin(started)
+        safe = events if redactor is None else [each for event in events for each in redactor.feed(event)]
+        entries = [self._put(each) for each in safe]
+        if self.out.run is not None:
+            self.out.run.end = end
+        await self.out.flush()
+        self._core.ended(self._key, started.run_id)
+        return entries
 
     async def _append(self, event: AnyEvent) -> list[Entry]:
         if isinstance(event, RunStartedEvent):
@@ -277,7 +302,7 @@ class Writer:
         plan, self._plan = self._plan, None
         if plan is None or plan.run_id != event.run_id:
             plan = RunPlan(event.run_id, None, "continue")
-        parent = out.head if plan.parent is None and plan.edge not in ("spawn", "branch") else plan.parent
+        parent = out.head if plan.parent is None and plan.edge not in (*APART, "branch") else plan.parent
         new = NewRun(event.run_id, parent, plan.edge, event.parent_run_id, self._mark())
         out.begin(OpenRun(event.run_id, new, mark=new.mark))
         return new

@@ -14,6 +14,7 @@ from itertools import count
 from runcast.slim.stores import refusals
 from runcast.slim.stores.memory_notes import MemoryNotes
 from runcast.slim.stores.records import (
+    APART,
     IMPORTER,
     Batch,
     Blob,
@@ -56,12 +57,11 @@ class _Thread:
     )
 
     def record(self) -> StoredThread:
-        newest = next(reversed(self.runs.values()), None)
-        status = None if newest is None else newest.status
+        newest = [run for run in self.runs.values() if run.edge != "aside"][-1:]
+        status = newest[0].status if newest else None
         place = (self.key, self.epoch, self.last_seq, self.owner, self.until)
-        return StoredThread(
-            *place, self.created_at, self.updated_at, self.title, status, self.mark(self.last_seq)
-        )
+        times = (self.created_at, self.updated_at)
+        return StoredThread(*place, *times, self.title, status, self.mark(self.last_seq))
 
     def mark(self, seq: int) -> str:
         """The mark of the run that holds this seq."""
@@ -192,7 +192,7 @@ class MemoryStore(MemoryRemoval):
         thread.token += 1
         thread.owner, thread.until = owner, until
         runs = thread.ordered()
-        history = [run for run in runs if run.edge != "spawn"]
+        history = [run for run in runs if run.edge not in APART]
         last, head = (newest[-1] if newest else None for newest in (runs, history))
         return Lease(key, owner, thread.token, thread.epoch, thread.last_seq, last, head, cut)
 
@@ -340,12 +340,12 @@ class MemoryStore(MemoryRemoval):
         """The run and its history, oldest first; see `Store.lineage`."""
         runs = await self.runs(key)
         by_seq = {run.seq: run for run in runs}
-        meant = [run for run in runs if (run.edge != "spawn" if run_id is None else run.run_id == run_id)]
+        meant = [run for run in runs if (run.edge not in APART if run_id is None else run.run_id == run_id)]
         run = meant[-1] if meant else None
         chain: list[StoredRun] = []
         while run is not None:
             chain.append(run)
-            run = None if run.edge == "spawn" or run.parent_seq is None else by_seq[run.parent_seq]
+            run = None if run.edge in APART or run.parent_seq is None else by_seq[run.parent_seq]
         return chain[::-1]
 
     async def named(self, tenant: str, run_id: str) -> list[tuple[StoredThread, StoredRun]]:
@@ -378,7 +378,7 @@ class MemoryStore(MemoryRemoval):
             (key, run)
             for key, thread in self._threads.items()
             if tenant in (None, key.tenant) and (thread.owner is None or (thread.until or 0) < now)
-            for run in thread.ordered()[-1:]
+            for run in [each for each in thread.ordered() if each.edge != "aside"][-1:]
             if run.status == "truncated" and (run.ended_at or 0) >= max(since, thread.created_at)
         ]
 

@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 
 from runcast.slim.errors import LineageError, StoreError
 
-Edge = Literal["continue", "branch", "resume", "spawn"]
+Edge = Literal["continue", "branch", "resume", "spawn", "aside"]
+APART = ("spawn", "aside")  # edges of runs that are no history: no run continues them
 RunStatus = Literal["in_progress", "completed", "failed", "interrupted", "cancelled", "truncated"]
 BlobKind = Literal["segment", "checkpoint", "snapshot"]
 IMPORTER = "import:"  # an owner's prefix: what it left unfinished is no run of this host

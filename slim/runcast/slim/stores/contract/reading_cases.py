@@ -348,6 +348,27 @@ async def a_thread_has_a_title_and_the_status_of_its_newest_run(store: Store) ->
     same([t.title for t in await store.threads("acme", limit=9)], [None], "a new thread of this id has none")
 
 
+async def an_aside_is_no_history_and_changes_nothing_of_its_thread(store: Store) -> None:
+    """It is a run of the store, with its events and its mark; what asks for the thread's newest run does not see it."""
+    lease = await take(store)
+    await write_run(store, lease, "a")
+    cut = RunEnd("truncated", None)
+    await store.append(batch(lease, 4, run=NewRun("b", "a", "continue"), end=cut))
+    before = await store.truncated_unresumed("acme", now=NOW + TTL + 1, since=0)
+    await write_run(store, lease, "n", edge="aside")
+    same([run.run_id for run in await store.runs(THREAD)], ["a", "b", "n"], "a run")
+    same([t.status for t in await store.threads("acme", limit=9)], ["truncated"], "not the newest")
+    same(await store.lineage(THREAD), await store.lineage(THREAD, "b"), "nor the head")
+    same([run.run_id for run in await store.lineage(THREAD, "n")], ["n"], "without a history")
+    after = await store.truncated_unresumed("acme", now=NOW + TTL + 1, since=0)
+    same([run.run_id for _, run in before], ["b"], "a run that was cut short")
+    same([run.run_id for _, run in after], ["b"], "is not continued by it")
+    anew = await take(store, now=NOW + TTL + 2)
+    same(
+        (anew.head and anew.head.run_id, anew.last_run and anew.last_run.run_id), ("b", "n"), "a lease tells"
+    )
+
+
 async def a_store_can_be_closed_and_opened_again(store: Store) -> None:
     """With everything in it; opening twice is opening once."""
     await store.open()

@@ -12,6 +12,7 @@ from runcast.slim.errors import Conflict, LineageError
 from runcast.slim.stores import refusals
 from runcast.slim.stores.base import Watch
 from runcast.slim.stores.records import (
+    APART,
     Batch,
     Key,
     Lease,
@@ -69,7 +70,7 @@ class SqlStore(SqlRemoval, SqlBlobs, SqlNotes):
             cut = tuple(row[0] for row in (yield Query(say.TRUNCATE, (thread,))))
             newest = [_run(row) for row in (yield Query(say.NEWEST_RUNS, (thread, thread)))]
             last = newest[-1] if newest else None
-            head = next((run for run in reversed(newest) if run.edge != "spawn"), None)
+            head = next((run for run in reversed(newest) if run.edge not in APART), None)
             return Lease(key, owner, token, found, last_seq, last, head, cut)
 
         return await self._db.run(script())

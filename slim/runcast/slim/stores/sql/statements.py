@@ -108,7 +108,7 @@ _MARK = """
     SELECT h.mark FROM runcast_runs h WHERE h.thread = t.id AND h.first_seq <= {seq} ORDER BY h.first_seq DESC LIMIT 1
   ), '')"""
 _OF_THREAD = f"""t.tenant, t.thread_id, t.epoch, t.last_seq, t.owner, t.until, t.created_at, t.updated_at, t.title,
-  (SELECT n.status FROM runcast_runs n WHERE n.thread = t.id ORDER BY n.first_seq DESC LIMIT 1),
+  (SELECT n.status FROM runcast_runs n WHERE n.thread = t.id AND n.edge <> 'aside' ORDER BY n.first_seq DESC LIMIT 1),
   {_MARK.format(seq="t.last_seq")}"""
 EVERY = f"SELECT {_OF_THREAD} FROM runcast_threads t WHERE t.epoch <> ''"
 THREADS = f"{EVERY} AND t.tenant = ?"
@@ -139,14 +139,14 @@ FROM runcast_runs r JOIN runcast_threads t ON t.id = r.thread
 """
 NEWEST_RUNS = f"""
 {RUNS}
-WHERE r.id IN ({_NEWEST.format(only="")}, {_NEWEST.format(only="AND edge <> 'spawn'")})
+WHERE r.id IN ({_NEWEST.format(only="")}, {_NEWEST.format(only="AND edge NOT IN ('spawn', 'aside')")})
 ORDER BY r.first_seq
 """
 _CHAIN = f"""
 WITH RECURSIVE chain (id, parent, edge) AS (
   {{start}}
   UNION ALL
-  SELECT p.id, p.parent, p.edge FROM chain c JOIN runcast_runs p ON p.id = c.parent WHERE c.edge <> 'spawn'
+  SELECT p.id, p.parent, p.edge FROM chain c JOIN runcast_runs p ON p.id = c.parent WHERE c.edge NOT IN ('spawn', 'aside')
 )
 {RUNS} WHERE r.id IN (SELECT id FROM chain) ORDER BY r.first_seq
 """
@@ -155,7 +155,7 @@ LINEAGE = _CHAIN.format(
 )
 HEAD_LINEAGE = _CHAIN.format(
     start=f"""SELECT id, parent, edge FROM runcast_runs WHERE id = (
-    SELECT id FROM runcast_runs WHERE thread = {_THREAD} AND edge <> 'spawn' ORDER BY first_seq DESC LIMIT 1
+    SELECT id FROM runcast_runs WHERE thread = {_THREAD} AND edge NOT IN ('spawn', 'aside') ORDER BY first_seq DESC LIMIT 1
   )"""
 )
 ORPHANED = f"""
@@ -165,7 +165,7 @@ WHERE r.status = 'in_progress' AND (t.owner IS NULL OR t.until < ? AND substr(t.
 UNRESUMED = f"""
 {RUNS.replace("FROM runcast_runs r", ", t.tenant, t.thread_id FROM runcast_runs r")}
 WHERE r.status = 'truncated' AND r.ended_at >= ? AND r.ended_at >= t.created_at AND (t.owner IS NULL OR t.until < ?)
-  AND NOT EXISTS (SELECT 1 FROM runcast_runs n WHERE n.thread = r.thread AND n.first_seq > r.first_seq)
+  AND NOT EXISTS (SELECT 1 FROM runcast_runs n WHERE n.thread = r.thread AND n.first_seq > r.first_seq AND n.edge <> 'aside')
 """
 NAMED = f"""
 {

@@ -1,0 +1,190 @@
+"""Annotations: what people note on a thread without a run, such as a thumb on a message, a tag or a new title.
+
+An annotation is the META event of AG-UI's draft, written as a CUSTOM event until the protocol has it. It is an entry of
+the log, so every watcher receives it in its place, and it is exported and forgotten with its thread. While a run is active,
+its worker writes it into that run; otherwise it is an aside, a run that no agent has and that is no history. It is written
+at least once: its `id` makes a second one harmless. Knows the log, notes and followers; does not know HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NotRequired
+from typing import cast as typed
+
+import orjson
+from ag_ui.core import CustomEvent, Event, RunFinishedEvent, RunStartedEvent
+from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
+
+from runcast.app.errors import AppError, BadRequest, Busy, NotFound
+from runcast.app.nodes.handover import note_id
+from runcast.app.nodes.requests import HOUR_MS
+from runcast.slim import Conflict, Forgotten, Note, UnknownThread
+from runcast.slim.folding.run_metadata import run_metadata
+from runcast.slim.values.type_guards import is_object
+
+if TYPE_CHECKING:
+    from runcast.app.host.cast import Cast
+
+NAME = "runcast.annotation"
+MARK = b"annotation"  # begins the body of a note to a worker
+LONGEST_TYPE = 64  # characters
+LARGEST = 4_000  # bytes of a payload as JSON, so that no envelope has to cut it
+PATIENCE, PAUSE = 20.0, 0.05  # seconds that a run's worker is waited for, and between two looks
+_PAGE = 1_000  # entries read at once
+
+
+class Annotation(TypedDict):
+    """What was noted; where it is read, with its place in the log, and `at` in milliseconds since the Unix epoch."""
+
+    id: str
+    metaType: str
+    by: NotRequired[str]
+    payload: dict[str, Any] | None
+    at: NotRequired[int]
+    seq: NotRequired[int]
+
+
+@dataclass(slots=True)
+class Aside:
+    """A run that is over when it is written, as followers see one."""
+
+    thread_id: str
+    run_id: str
+    first_seq: int = 0
+    last_seq: int = 0
+    epoch: str = ""
+    active: bool = True
+
+    async def over(self) -> None:
+        """Return at once."""
+
+
+class Annotations:
+    """The annotations of the threads of one cast, as `Cast.annotations`."""
+
+    def __init__(self, cast: Cast) -> None:
+        self._cast = cast
+
+    async def of(self, thread_id: str) -> list[Annotation]:
+        """The thread's annotations as they stand, oldest first: the newest of each id, without those taken back."""
+        found: dict[str, Annotation] = {}
+        after = 0
+        while entries := await self._cast.log.entries(thread_id, after, _PAGE):
+            after = entries[-1].seq
+            for entry in entries:
+                value: Any = entry.event.value if isinstance(entry.event, CustomEvent) else None
+                if is_object(value) and getattr(entry.event, "name", "") == NAME:
+                    id = str(value.get("id"))
+                    found.pop(id, None)
+                    if value.get("payload") is not None:
+                        found[id] = typed("Annotation", {**value, "at": entry.at, "seq": entry.seq})
+        return list(found.values())
+
+    async def add(
+        self,
+        thread_id: str,
+        meta_type: str,
+        payload: dict[str, Any] | None,
+        *,
+        id: str | None = None,
+        by: str | None = None,
+    ) -> Annotation:
+        """Note something on a thread; durable when this returns. The same `id` again replaces it, and a payload of None
+        takes it back. `by` names its author."""
+        if not 0 < len(meta_type) <= LONGEST_TYPE:
+            raise BadRequest(f"metaType must be 1 to {LONGEST_TYPE} characters")
+        if payload is not None and len(orjson.dumps(payload)) > LARGEST:
+            raise BadRequest(f"payload must be at most {LARGEST} bytes of JSON")
+        value = Annotation(id=id or self._cast.options.new_id(), metaType=meta_type, payload=payload)
+        if by is not None:
+            value["by"] = by
+        deadline = time.monotonic() + PATIENCE
+        while not (await self.write(thread_id, value) or await self._handed_over(thread_id, value, deadline)):
+            if time.monotonic() > deadline:
+                raise Busy("the worker of this thread's run took no annotation; ask again")
+        return value
+
+    async def write(self, thread_id: str, value: Annotation) -> bool:
+        """Write it from here, into the active run or aside; False while the thread is written elsewhere."""
+        cast = self._cast
+        event = CustomEvent(name=NAME, value=value, timestamp=time.time_ns() // 1_000_000)
+        run = cast.slots.in_thread(cast.tenant, thread_id)
+        try:
+            if run is not None:
+                return await run.announce(event)
+            await self._write_aside(thread_id, event)
+        except (Conflict, AppError) as error:
+            if isinstance(error, NotFound):
+                raise
+            return False
+        return True
+
+    async def _write_aside(self, thread_id: str, event: CustomEvent) -> None:
+        cast = self._cast
+        if await cast.log.thread(thread_id) is None:
+            raise NotFound(f"there is no thread {thread_id!r}")
+        # The aside ends as the thread stands: a client that follows it keeps the questions that are open.
+        ends = [each for each in await self._past(thread_id) if isinstance(each, RunFinishedEvent)]
+        aside = Aside(thread_id, f"aside-{cast.options.new_id()}")
+        ids: Any = {"thread_id": thread_id, "run_id": aside.run_id, "timestamp": event.timestamp}
+        marks: Any = {"metadata": run_metadata(aside=True)}
+        outcome = ends[-1].outcome if ends else None
+        events: list[Event] = [
+            RunStartedEvent(**ids, **marks),
+            event,
+            RunFinishedEvent(**ids, **marks, outcome=outcome),
+        ]
+        cast.followers.expect(aside)
+        try:
+            entries = await cast.log.archive.aside(thread_id, events)
+        except Forgotten as error:
+            cast.followers.dismiss(aside)
+            raise NotFound(f"there is no thread {thread_id!r}") from error
+        except BaseException:
+            cast.followers.dismiss(aside)
+            raise
+        aside.first_seq, aside.last_seq, aside.epoch = entries[0].seq, entries[-1].seq, entries[0].epoch
+        aside.active = False
+        cast.followers.follow(aside)
+
+    async def _past(self, thread_id: str) -> list[Any]:
+        try:
+            return await self._cast.log.restore(thread_id)
+        except UnknownThread:  # no agent has run in it
+            return []
+
+    async def _handed_over(self, thread_id: str, value: Annotation, deadline: float) -> bool:
+        """Leave it to the worker of the active run; False when that is gone, or did not take it in time."""
+        cast, notes = self._cast, self._cast.log.notes
+        thread = await cast.log.thread(thread_id)
+        owner = None if thread is None else thread.owner
+        await asyncio.sleep(PAUSE)
+        if owner is None or owner == cast.log.owner:
+            return False
+        note = await notes.leave(
+            note_id("annotation", cast.tenant, thread_id, value["id"]),
+            box=f"stop {owner}",
+            body=MARK + orjson.dumps(value),
+            thread_id=thread_id,
+            lasting_ms=HOUR_MS,
+            replace=True,
+        )
+        while note is not None and note.id in {each.id for each in await notes.of_thread(thread_id)}:
+            now = await cast.log.thread(thread_id)
+            if now is None or now.owner != owner or time.monotonic() > deadline:
+                return not await notes.take(note)
+            await asyncio.sleep(PAUSE)
+        return True
+
+    async def deliver(self, note: Note) -> bool:
+        """Write what another process left for the run that is active here; False to be asked again."""
+        try:
+            written = await self.write(note.key.thread_id, orjson.loads(note.body[len(MARK) :]))
+        except NotFound:
+            written = True
+        if written:
+            await self._cast.log.notes.take(note)
+        return written

@@ -1,0 +1,229 @@
+"""Annotations: whoever watches sees them, whenever they come, and nothing else of the thread changes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from ag_ui.core import RunFinishedInterruptOutcome
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runcast.app import BadRequest, Cast, NotFound
+from runcast.broadcast import Broadcaster, MemoryPublisher, Position, channel_for
+from runcast.slim import MemoryStore, RunLog, fold, verify
+from tests.app.agents import Gated, asker, parrot
+from tests.app.nodes.stage import nodes, until
+from tests.app.serving import Served, post_run, serving
+from tests.e2e.oracle import Oracle
+
+UP = {"messageId": "m-r1"}
+
+
+def bare(rows: Any) -> list[dict[str, Any]]:
+    """Annotations without their places."""
+    return [{key: value for key, value in row.items() if key not in ("at", "seq")} for row in rows]
+
+
+async def watched(cast: Cast, thread_id: str = "t1") -> list[dict[str, Any]]:
+    """What a watcher that comes now makes of the envelopes."""
+    found: dict[str, Any] = {}
+    stretch = await cast.history.read(thread_id, Position.of("", 0), most=10_000)
+    for envelope in stretch.envelopes:
+        if envelope.type == "agent.annotation":
+            found.pop(envelope.payload["id"], None)
+            if envelope.payload["payload"] is not None:
+                found[envelope.payload["id"]] = dict(envelope.payload)
+    return list(found.values())
+
+
+Step = tuple[str, str, dict[str, Any] | None]
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["say", "note", "compact", "prune"]),
+        st.sampled_from("abc"),
+        st.none()
+        | st.fixed_dictionaries({"messageId": st.sampled_from(["m1", "m2"]), "n": st.integers(0, 9)}),
+    ),
+    max_size=12,
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(STEPS)
+def test_what_was_noted_stands_whatever_happens_to_the_thread(steps: list[Step]) -> None:
+    async def story() -> None:
+        model: dict[str, Any] = {}
+        async with Cast.open("memory://", agents=[parrot]) as host:
+            await (await host.say("t1", "hello")).result()
+            runs = 1
+            for what, id, payload in steps:
+                if what == "say":
+                    await (await host.say("t1", "again")).result()
+                    runs += 1
+                elif what == "note":
+                    await host.annotations.add("t1", "tag", payload, id=id, by="ada")
+                    model.pop(id, None)
+                    if payload is not None:
+                        model[id] = {"id": id, "metaType": "tag", "by": "ada", "payload": payload}
+                elif what == "compact":
+                    await host.log.archive.compact("t1")
+                else:
+                    await host.log.archive.prune(keep_bytes=0)
+            kept = list(model.values())
+            assert bare(await host.annotations.of("t1")) == await watched(host) == kept
+            assert len(await host.log.runs("t1")) == runs
+            assert verify([entry.event for entry in await host.log.entries("t1")]) == []
+            history = fold(await host.log.restore("t1"))
+            assert sum(each.role == "user" for each in history.messages) == runs
+            async with RunLog(MemoryStore()) as other:
+                await other.archive.import_lines(host.log.archive.export_lines("t1"))
+                async with Cast(other) as there:
+                    assert bare(await there.annotations.of("t1")) == kept
+                    assert len(await other.runs("t1")) == runs
+
+    asyncio.run(story())
+
+
+async def test_a_note_leaves_open_questions_open_and_clients_accept_the_replay(oracle: Oracle) -> None:
+    async with Cast.open("memory://", agents=[asker]) as host:
+        await (await host.say("t1", "ask me")).result()
+        await host.annotations.add("t1", "thumbs_up", UP)
+        (run,) = await host.log.runs("t1")
+        thread = await host.log.thread("t1")
+        assert run.status == "interrupted"
+        assert thread is not None
+        assert thread.status == "interrupted"
+        events = [entry.event for entry in await host.log.entries("t1")]
+        assert [each.id for each in fold(events).pending_interrupts] == ["q1"]
+        await (await host.resume("t1", {"q1": "go"})).result()
+        await host.annotations.add("t1", "thumbs_down", UP)
+        events = [entry.event for entry in await host.log.entries("t1")]
+        assert verify(events) == []
+        for judged in (oracle.pipeline(events), oracle.earlier(events)):
+            assert judged.get("error") is None, judged
+        joined = [each async for each in _past(host)]
+        for judged in (oracle.pipeline(joined), oracle.earlier(joined)):
+            assert judged.get("error") is None, judged
+        ends = [each for each in events if each.type.value == "RUN_FINISHED"]
+        assert [isinstance(cast(Any, each).outcome, RunFinishedInterruptOutcome) for each in ends] == [
+            True, True, False, False
+        ]  # fmt: skip
+
+
+async def _past(host: Cast) -> Any:
+    async for portion in host.log.join("t1"):
+        for event in portion.events:
+            yield event
+        return
+
+
+async def test_every_target_receives_a_note_while_nothing_runs_and_while_something_does() -> None:
+    gated = Gated()
+    publisher = MemoryPublisher()
+    log = RunLog(MemoryStore())
+    async with Cast(log, Broadcaster(publisher)) as host:
+        host.register(gated, name="gated")
+        run = await host.say("t1", "hello")
+        await host.annotations.add("t1", "note", {"text": "while it runs"}, id="a")
+        gated.open()
+        await run.result()
+        await host.annotations.add("t1", "note", {"text": "after it"}, id="b")
+
+        def notes() -> list[Any]:
+            return [
+                each for each in publisher.envelopes(channel_for("t1")) if each.type == "agent.annotation"
+            ]
+
+        async def sent() -> bool:
+            return len(notes()) == 2
+
+        await until(sent)
+        assert [each.payload["payload"]["text"] for each in notes()] == ["while it runs", "after it"]
+        assert notes()[0].execution_id == run.run_id != notes()[1].execution_id
+        statuses = [
+            each.payload["status"]
+            for each in publisher.envelopes(channel_for("t1"))
+            if each.type == "agent.status"
+        ]
+        assert statuses == ["in_progress", "completed"]
+
+
+async def test_a_note_reaches_a_run_that_another_process_drives(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/runs.db"
+    gated = Gated()
+    one, two = Cast.open(url, watch=False), Cast.open(url, agents=[parrot], watch=False)
+    one.register(gated, name="gated")
+    async with nodes(one, two):
+        run = await one.say("t1", "hello", agent="gated")
+        await two.annotations.add("t1", "thumbs_up", UP, id="a")
+        (noted,) = [each for each in await two.log.entries("t1") if each.event.type.value == "CUSTOM"]
+        assert noted.run_id == run.run_id
+        gated.open()
+        await run.result()
+        await two.annotations.add("t1", "thumbs_up", None, id="a")
+        assert await one.annotations.of("t1") == []
+        assert await one.log.notes.of_thread("t1") == []
+
+
+async def test_many_at_once_are_all_kept_and_no_run_is_refused_for_them(tmp_path: Path) -> None:
+    async with Cast.open(f"sqlite:///{tmp_path}/runs.db", agents=[parrot], watch=False) as host:
+        await (await host.say("t1", "hello")).result()
+        notes = [host.annotations.add("t1", "tag", {"n": n}, id=str(n)) for n in range(12)]
+        run, *_ = await asyncio.gather(host.say("t1", "again"), *notes)
+        await run.result()
+        assert {row["id"] for row in await host.annotations.of("t1")} == {str(n) for n in range(12)}
+        assert verify([entry.event for entry in await host.log.entries("t1")]) == []
+
+
+async def test_a_note_needs_a_thread_and_a_shape() -> None:
+    async with Cast.open("memory://", agents=[parrot]) as host:
+        with pytest.raises(NotFound, match="there is no thread 't1'"):
+            await host.annotations.add("t1", "tag", {})
+        await (await host.say("t1", "hello")).result()
+        await host.annotations.add("t1", "tag", {})
+        for kind, payload in (("", {}), ("x" * 65, {}), ("tag", {"text": "x" * 4_000})):
+            with pytest.raises(BadRequest):
+                await host.annotations.add("t1", kind, payload)
+        await host.forget("t1")
+        with pytest.raises(NotFound):
+            await host.annotations.add("t1", "tag", {})
+        assert await host.annotations.of("t1") == []
+
+
+@pytest.fixture
+async def host() -> Any:
+    def owner(user: Any, thread_id: str) -> bool:
+        return user == "ann"
+
+    async with serving(authorize=owner, identify=lambda headers: headers.get("x-user")) as served:
+        served.http.headers["x-user"] = "ann"
+        yield served
+
+
+async def test_notes_over_http_have_their_author(host: Served) -> None:
+    await post_run(host.http)
+    path = "/threads/t1/annotations"
+    made = await host.http.post(path, json={"metaType": "thumbs_up", "payload": UP, "id": "a"})
+    row = {"id": "a", "metaType": "thumbs_up", "by": "ann", "payload": UP}
+    assert (made.status_code, made.json()) == (200, row)
+    assert bare((await host.http.get(path)).json()["annotations"]) == [row]
+    named = await host.http.post(path, json={"metaType": "tag", "payload": {}})
+    assert named.json()["id"]
+    for body in (
+        {},
+        {"metaType": 1, "payload": {}},
+        {"metaType": "a", "payload": []},
+        {"metaType": "a", "by": "bob"},
+    ):
+        assert (await host.http.post(path, json=body)).status_code == 400
+    assert (
+        await host.http.post("/threads/none/annotations", json={"metaType": "a", "payload": {}})
+    ).status_code == 404
+    for method in ("GET", "POST"):
+        answer = await host.http.request(
+            method, path, headers={"x-user": "bob"}, json={"metaType": "a", "payload": {}}
+        )
+        assert answer.status_code == 403
