@@ -214,6 +214,30 @@ NAMED = [
 ]
 SECRETS = [(text, made(alphabet, length)) for text, alphabet, length in FORMS + NAMED if length]
 
+PARAGRAPH = "The quick brown fox jumps over the lazy dog, and writes a report of it. " * 4
+
+
+def usual(length: int) -> str:
+    """A body as tools return them: a realistic secret, then a paragraph, and so on."""
+    body = "\n".join(f"{text.format(secret)}\n{PARAGRAPH}" for text, secret in SECRETS)
+    return (body * (length // len(body) + 1))[:length]
+
+
+# Repeated, these cost most a character: found by climbing from random pieces of names, marks, quotes and brackets.
+COSTLIEST = (
+    "]: p_api key]: p_api key",
+    "pass=>",
+    ":/:pr key",
+    "=key-]secret",
+    "pass=at3xo\n",
+    "secret=pssw,",
+    '"hxtoken:lin_',
+    "password:abcd ",
+    '"secret":"a\n',
+    '"password":{',
+    "-eyJ",
+)
+
 HARMLESS = [
     'auth = request.headers.get("Authorization")',
     "if token == expected: return True",

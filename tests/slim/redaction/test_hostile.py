@@ -10,6 +10,7 @@ from ag_ui.core import TextMessageContentEvent
 from runcast.slim.redaction.patterns import CARD_NUMBER, DEFAULT_PATTERNS, EMAIL
 from runcast.slim.redaction.redactor import Redactor
 from runcast.slim.values.linear_regex import Linear, searchable
+from tests.slim.redaction.forms import COSTLIEST, usual
 
 REDACTOR = Redactor(patterns=(*DEFAULT_PATTERNS, EMAIL, CARD_NUMBER, r"(x+x+)+y"))
 UNITS = (
@@ -65,6 +66,23 @@ def test_a_text_that_names_a_secret_costs_about_as_much_as_one_that_does_not():
             REDACTOR.text(text)
         spent.append(time.process_time() - began)
     assert spent[1] < 20 * spent[0] + 0.2  # it was 170 times as much
+
+
+def test_the_worst_text_costs_little_more_than_a_usual_one():
+    """Five times as much a character, as `make bench` shows; the bound is wider, because a test asserts no time."""
+    redactor, length = Redactor(), 20_000
+
+    def cost(text: str) -> float:
+        spent = []
+        for _ in range(3):
+            began = time.process_time()
+            redactor.text(text)
+            spent.append(time.process_time() - began)
+        return min(spent)
+
+    most = 15 * cost(usual(length))
+    for unit in COSTLIEST:
+        assert cost((unit * (length // len(unit) + 1))[:length]) < most, unit
 
 
 def test_linear_patterns_find_what_stands_where():

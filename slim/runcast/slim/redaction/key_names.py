@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from runcast.slim.redaction.secret_values import looks_generated
+from runcast.slim.redaction.secret_values import SHORTEST_GENERATED, looks_generated
 
 __all__ = ["DEFAULT_KEYS", "WEAK_KEYS", "KeyNames", "words"]
 
@@ -110,6 +110,8 @@ class KeyNames:
 
     def may_hold(self, name: str, value: str) -> bool:
         """Whether this weak name before this value announces a secret."""
+        if len(value) < SHORTEST_GENERATED and not value.isdecimal():
+            return False
         return self.is_weak(name) and looks_generated(value, digits=words(name)[-1] in _SHORT_NUMBERS)
 
     def marks(self) -> dict[str, str]:

@@ -31,7 +31,12 @@ DEFAULT_PATTERNS: tuple[SecretPattern, ...] = (
     announced("basic", ("basic",), rf"{_NUMBERED}{{11,}}+"),
     *SERVICES,
     *WRITTEN_FORMS,
-    prefixed("jwt", ("eyJ",), r"[A-Za-z0-9_-]{8,1024}+\.[A-Za-z0-9_-]{4,16384}+\.[A-Za-z0-9_-]*+"),
+    prefixed(
+        "jwt",
+        ("eyJ",),
+        r"[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{4,16384}+\.[A-Za-z0-9_-]*+",
+        dead="[A-Za-z0-9_-]{8,}+",
+    ),
     PRIVATE_KEY,
     SecretPattern(
         "url_password",

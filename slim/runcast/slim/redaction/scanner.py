@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
 from runcast.slim.redaction.key_names import KeyNames
 from runcast.slim.redaction.secret_pattern import RUN, SecretPattern
@@ -28,16 +28,15 @@ _IDENTIFIER = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-
 _KEPT = frozenset({"true", "false", "null", "none", "undefined"})  # values that are no secret
 _JSON_LITERAL = re.compile(r"[^\s,}\]\"'\\]++")
 _BARE = re.compile(r"[^\s\"'`,;&)}\]<>\\]++")
-_NAME = re.compile(r"[^:=]*")
 _LINE = re.compile(r"[^\r\n\"'`\\]++")
+_CLOSING = {quote: re.compile(rf"\\*{quote}|\n") for quote in "\"'`"}
 _BRACKET = re.compile(r"\\*[\"']|[{}\[\]]")
 _WHOLE_LINE = frozenset({"authorization", "cookie", "cookies"})  # their values have spaces in them
 _SHORTEST = 4  # a bare value of fewer characters after a name is prose
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A secret, or the beginning of one: `open` when the text ends inside it."""
+class Finding(NamedTuple):
+    """A secret, or the beginning of one: `open` when the text ends inside it. A tuple, because a text may hold many."""
 
     start: int
     end: int
@@ -55,7 +54,7 @@ class Scanner:
         self._unbroken = _any(form.opening for form in forms if form.unbroken)
         self._broken = [(finder(form.onset), re.compile(form.opening)) for form in forms if not form.unbroken]
         self._keys = keys
-        self._is_weak = lru_cache(maxsize=4096)(keys.is_weak)
+        self._kind = lru_cache(maxsize=4096)(self._kind_of)  # the same few names stand in a text
         self._custom = custom
         hints = [form.hint for form in forms] + [one.source for one in custom]
         onsets = [form.onset for form in forms]
@@ -66,7 +65,7 @@ class Scanner:
             name = f"(?i:{keys.pattern()})"
             announced = rf"{name}\\*[\"']?\]?\s{{0,8}}{_OPERATOR}"
             self._lead = re.compile(
-                rf"{name}(?P<q>\\*[\"'])?\]?\s{{0,8}}+{_OPERATOR}\s{{0,8}}+(?P<open>\\*[\"'`])?"
+                rf"(?P<name>{name})(?P<q>\\*[\"'])?\]?\s{{0,8}}+{_OPERATOR}\s{{0,8}}+(?P<open>\\*[\"'`])?"
             )
             between = r"(?:\\*[\"']|\]|\\+[nrt]|\s)*"
             hints.append(rf"{name}{between}[:=]")
@@ -143,6 +142,8 @@ class Scanner:
 
     def _shorter(self, text: str, at: int, lead: re.Match[str]) -> re.Match[str] | None:
         """The rest of a lead whose beginning was the value of another one, where it is a lead itself."""
+        if not text[at : lead.end("name")]:
+            return None  # no part of the name is left
         rest = self._lead.search(text, at, lead.end())
         return None if rest is None else self._lead.match(text, rest.start())
 
@@ -152,25 +153,31 @@ class Scanner:
             return
         at = 0
         for each in self._leads(text):
-            lead = each if each.start() >= at else self._shorter(text, at, each)
+            lead: re.Match[str] | None = each
+            if each.start() < at:
+                lead = self._shorter(text, at, each) if each.end() > at else None
             if lead is None:
                 continue
-            at = lead.end()
-            name = _name_before(text, lead.start()) + text[lead.start() : _end_of_name(lead)]
-            strong = name in self._keys
-            if not strong and not self._is_weak(name):
-                continue
-            found = _value(text, lead, whole_line=name.lower().rpartition("-")[2] in _WHOLE_LINE)
+            start, at = lead.span()
+            name = lead["name"] if not _continues(text, start) else _name_before(text, start) + lead["name"]
+            kind = self._kind(name)
+            found = _value(text, lead, whole_line=kind == "whole line") if kind else None
             if found is None:
                 continue
-            if not self._is_secret(text, name, lead, found, strong=strong):
+            if not self._is_secret(text, name, lead, found, strong=kind != "weak"):
                 if not found.open:
                     continue
-                found = replace(found, weak=True)
+                found = found._replace(weak=True)
             elif len(text) < found.end + 2 and _PROSE.fullmatch(text, found.start, found.end):
-                found = replace(found, open=True)  # the next word shows whether this is a sentence
+                found = found._replace(open=True)  # the next word shows whether this is a sentence
             yield found
-            at = max(at, found.end)
+            at = found.end
+
+    def _kind_of(self, name: str) -> Literal["", "weak", "strong", "whole line"]:
+        """How a name announces a secret, if it does."""
+        if name not in self._keys:
+            return "weak" if self._keys.is_weak(name) else ""
+        return "whole line" if name.lower().rpartition("-")[2] in _WHOLE_LINE else "strong"
 
     def _is_secret(self, text: str, name: str, lead: re.Match[str], found: Finding, *, strong: bool) -> bool:
         value = text[found.start : found.end]
@@ -260,51 +267,51 @@ def _is_prose(text: str, found: Finding) -> bool:
     )
 
 
+def _continues(text: str, at: int) -> bool:
+    return at > 0 and text[at - 1] in _IDENTIFIER
+
+
 def _name_before(text: str, end: int) -> str:
     """The part of an identifier before `end`."""
     piece = text[max(0, end - LONGEST_NAME) : end]
     return piece[len(piece.rstrip(_IDENTIFIER)) :]
 
 
-def _end_of_name(lead: re.Match[str]) -> int:
-    if lead["q"] is not None:
-        return lead.start("q")
-    return _NAME.match(lead.string, lead.start()).end()  # type: ignore[union-attr]  # always matches
-
-
 def _value(text: str, lead: re.Match[str], *, whole_line: bool) -> Finding | None:
     at = lead.end()
     if lead["open"] is not None:
         return _quoted(text, at, lead["open"])
-    if text[at : at + 1] in ("", "\\") and not text[at : at + 16].strip(
-        "\\"
-    ):  # an escaped quote may have begun
+    if text[at : at + 1] in ("", "\\") and not text[at : at + 16].strip("\\"):  # an escaped quote may begin
         return Finding(at, len(text), open=True, weak=True) if len(text) - at < 16 else None
     if lead["q"] is not None:
         return _container(text, at, lead["q"]) if text[at] in "{[" else _literal(text, at, lead["q"])
     match = (_LINE if whole_line else _BARE).match(text, at)
     if match is None or match.group().startswith("["):
         return None
-    none = match.end() - at < _SHORTEST or match.group().lower() in _KEPT
-    if match.end() == len(text):
-        return Finding(at, match.end(), open=True, weak=none)
-    return None if none else Finding(at, match.end())
+    end = match.end()
+    none = end - at < _SHORTEST or match.group().lower() in _KEPT
+    if end == len(text):
+        return Finding(at, end, open=True, weak=none)
+    return None if none else Finding(at, end)
 
 
 def _quoted(text: str, at: int, quote: str) -> Finding | None:
     """The inside of a string, up to the quote with as many escapes as the opening one."""
-    for match in _closers(text, at, quote):
-        return Finding(at, match.start()) if match.start() > at else None
-    return Finding(at, len(text), open=True, weak=at == len(text))
+    closer = _closer(text, at, quote)
+    if closer is None:
+        return Finding(at, len(text), open=True, weak=at == len(text))
+    return Finding(at, closer.start()) if closer.start() > at else None
 
 
-def _closers(text: str, at: int, quote: str) -> Iterator[re.Match[str]]:
-    """Quotes that close a string opened by `quote`; a raw line break closes any, since JSON strings have none."""
-    depth = len(quote) - 1
-    for match in re.compile(rf"\\*{quote[-1]}|\n").finditer(text, at):
+def _closer(text: str, at: int, quote: str) -> re.Match[str] | None:
+    """The quote that closes a string opened by `quote`; a raw line break closes any, since JSON strings have none."""
+    depth, closing = len(quote) - 1, _CLOSING[quote[-1]]
+    while (match := closing.search(text, at)) is not None:
         escapes = len(match.group()) - 1
         if match.group() == "\n" or escapes < depth or escapes % (2 * (depth + 1)) == depth:
-            yield match
+            return match
+        at = match.end()
+    return None
 
 
 def _literal(text: str, at: int, quote: str) -> Finding | None:
@@ -328,14 +335,17 @@ def _container(text: str, at: int, quote: str) -> Finding:
             if depth == 0:
                 return Finding(at, position, quote)
         elif mark == quote:
-            closer = next(_closers(text, position, quote), None)
+            closer = _closer(text, position, quote)
             position = len(text) if closer is None else closer.end()
     return Finding(at, len(text), quote, open=True)
 
 
 def _merged(findings: Iterable[Finding]) -> list[Finding]:
     merged: list[Finding] = []
-    for each in sorted(findings, key=lambda found: (found.start, -found.end)):
+    every = list(findings)
+    if any(each.start < last.end for last, each in pairwise(every)):
+        every.sort(key=lambda found: (found.start, -found.end))
+    for each in every:
         last = merged[-1] if merged else None
         if last is None or each.start >= last.end:
             merged.append(each)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["RUN", "SecretPattern", "announced", "luhn", "prefixed"]
 
@@ -37,6 +38,24 @@ def luhn(text: str) -> bool:
     digits = [int(each) for each in text if each.isdecimal()]
     doubled = [sum(divmod(digit * 2, 10)) for digit in digits[-2::-2]]
     return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0 and any(digits)
+
+
+def _bounded(literals: Iterable[str]) -> str:
+    """Any of these literals that no letter or digit precedes, as a trie. The look behind comes last, because the engine
+    skips from candidate to candidate only where an expression begins with a character."""
+    trie: dict[str, Any] = {}
+    for literal in literals:
+        node = trie
+        for character in literal:
+            node = node.setdefault(character, {})
+        node[""] = rf"(?<![A-Za-z0-9]{re.escape(literal)})"
+    return _branches(trie)
+
+
+def _branches(node: dict[str, Any]) -> str:
+    longest_first = sorted(node, key=bool, reverse=True)
+    each = [re.escape(here) + _branches(node[here]) if here else node[here] for here in longest_first]
+    return each[0] if len(each) == 1 else f"(?:{'|'.join(each)})"
 
 
 def _begun(literal: str) -> str:
@@ -71,15 +90,16 @@ def _mark(prefix: str) -> str:
     return next((part for part in _SHARED if part in prefix), prefix)
 
 
-def prefixed(name: str, literals: Iterable[str], rest: str) -> SecretPattern:
-    """A credential that begins with one of these literals, which stay, since they only name its kind."""
+def prefixed(name: str, literals: Iterable[str], rest: str, *, dead: str = "") -> SecretPattern:
+    """A credential that begins with one of these literals, which stay, since they only name its kind. Where `rest` does
+    not match, `dead` is skipped: no credential begins in it either."""
     heads = [*literals]
     head = "|".join(map(re.escape, heads))
     begun = "|".join(_begun(each) for each in heads)
     hint = rf"{_EDGE}(?:{head})"
     return SecretPattern(
         name,
-        form=rf"{_BOUND}(?:{head})(?P<secret>{rest})",
+        form=rf"{_bounded(heads)}(?:(?P<secret>{rest}){dead and f'|{dead}'})",
         hint=hint,
         opening=rf"{_BOUND}(?:{head})(?={RUN_CLASS}*+\Z)",
         onset=rf"(?:{hint}|(?:^|[^A-Za-z0-9])(?:{begun})$)",
@@ -92,11 +112,15 @@ def prefixed(name: str, literals: Iterable[str], rest: str) -> SecretPattern:
 def announced(name: str, schemes: tuple[str, ...], value: str) -> SecretPattern:
     """A credential after a word that announces it, which stays: `Bearer …`."""
     heads = "|".join(schemes)
+    bounded = "|".join(
+        rf"[{each[0]}{each[0].upper()}](?<![A-Za-z0-9][{each[0]}{each[0].upper()}])(?i:{each[1:]})"
+        for each in schemes
+    )
     begun = "|".join(_begun(each) for each in schemes)
     hint = rf"(?i:{heads})"
     return SecretPattern(
         name,
-        form=rf"{_BOUND}{hint}\s{{1,8}}(?P<secret>{value})",
+        form=rf"(?:{bounded})\s{{1,8}}(?P<secret>{value})",
         hint=hint,
         opening=rf"{_BOUND}{hint}\s{{1,8}}(?P<secret>{RUN_CLASS}*+)\Z",
         onset=rf"(?i:{heads}|(?:^|[^a-z0-9])(?:{begun})$)",

@@ -24,7 +24,10 @@ _CODE = re.compile(
     r"|(?:await|new|not|lambda|async|return|function|typeof)"
     r"|(?:bool|boolean|str|string|int|integer|float|number|bytes|object|any|None|null|undefined|self|this)(?:\s*[|=?].{0,40})?"
 )
-_GENERATED = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_.+/=~%-]{16,4096}")
+SHORTEST_GENERATED = 16
+_GENERATED = re.compile(
+    rf"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_.+/=~%-]{{{SHORTEST_GENERATED},4096}}"
+)
 _UUID = re.compile(r"(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _CODE_NUMBER = re.compile(r"[0-9]{4,8}")
 # Words of a JSON Schema that hold no value of their own; `default`, `const` and `examples` do.

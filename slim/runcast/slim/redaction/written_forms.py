@@ -25,7 +25,7 @@ def _is_made(text: str) -> bool:
 
 FLAG = SecretPattern(
     "flag",
-    form=rf"(?<![\w-])--[a-z-]{{0,30}}?{_NAME}\s{{1,4}}(?P<secret>(?!-){_VALUE}{{4,}}+)",
+    form=rf"--(?<![\w-]--)[a-z-]{{0,30}}?{_NAME}\s{{1,4}}(?P<secret>(?!-){_VALUE}{{4,}}+)",
     hint=rf"--[a-z-]*{_NAME}\s",
     opening=rf"(?<![\w-])--[a-z-]{{0,30}}?{_NAME}(?:\s{{1,4}}(?P<secret>{_VALUE}*+))?\Z",
     onset="(?:^-|--)",
