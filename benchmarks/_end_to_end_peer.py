@@ -15,7 +15,7 @@ import random
 import sys
 import time
 from contextlib import suppress
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 
 from ag_ui.core import RunAgentInput, UserMessage
 from langchain_core.messages import HumanMessage
@@ -59,6 +59,14 @@ def stamping(steps: int, ends: list[int]) -> Any:
     return builder.compile(checkpointer=InMemorySaver())
 
 
+class Program(Protocol):
+    """Runs a graph and shows it."""
+
+    async def run(self, steps: int, thread: str, count: int = 1) -> list[int]:
+        """Run so many graphs at once; returns the moments of the first one's node."""
+        ...
+
+
 class WithCast:
     """Everything a user gets: log, redaction, envelopes, replay, over uvicorn."""
 
@@ -66,7 +74,7 @@ class WithCast:
         hub = Hub("1001", "app-key", "app-secret", public=True, prefix="agent.", limits=LIMITS)
         self.cast = Cast.open(store, hub=hub)
 
-    async def run(self, steps: int, thread: str) -> list[int]:
+    async def run(self, steps: int, thread: str, count: int = 1) -> list[int]:
         ends: list[int] = []
         adapter = LangGraphAdapter(stamping(steps, ends), config={"recursion_limit": steps + 10})
         said = RunAgentInput(
@@ -91,7 +99,7 @@ class ByHand:
     def __init__(self, store: str) -> None:
         self.connections: set[ServerConnection] = set()
 
-    async def run(self, steps: int, thread: str) -> list[int]:
+    async def run(self, steps: int, thread: str, count: int = 1) -> list[int]:
         ends: list[int] = []
         config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": steps + 10}
         parts = stamping(steps, ends).astream({"round": 0}, config, stream_mode=["messages", "updates"])
@@ -119,15 +127,15 @@ class ByHand:
             await obey(self)
 
 
-async def obey(program: WithCast | ByHand) -> None:
+async def obey(program: Program) -> None:
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
     )
     async for line in reader:
         match line.decode().split():
-            case ["run", steps, thread]:
-                print(json.dumps(await program.run(int(steps), thread)), flush=True)
+            case ["run", steps, thread, *more]:
+                print(json.dumps(await program.run(int(steps), thread, *map(int, more))), flush=True)
             case _:
                 return
 

@@ -190,12 +190,19 @@ def _modelled(write: Callable[[model.Figures], str]) -> Callable[[Kept], str]:
     return lambda kept: f"{machine(kept)}\n\n{write(model.figures_of(kept['rows']))}"
 
 
+def sizes(kept: Kept) -> str:
+    """One row a size: the plan's cost beside the latency that was measured."""
+    late = {row["key"]: row["ours"] for row in rows_of(kept, "scale") if "key" in row}
+    return f"{machine(kept)}\n\n{model.sizes_table(model.figures_of(kept['rows']), late)}"
+
+
 BLOCKS: dict[str, Callable[[Kept], str]] = {
     "headlines": headlines,
     "everything": everything,
     "costs": _modelled(model.costs_table),
     "plan": _modelled(model.plan_table),
     "queue": queue,
+    "sizes": sizes,
 }
 
 

@@ -286,7 +286,7 @@ def redis_rows(quick: bool) -> list[Row]:
                 client = asyncio.run(published(url, count, 200_000 + turn * count))
             server = (asyncio.run(_redis_cpu(url)) - before) / count / THREADS
         alone, heard = server, 0.0
-        with started("benchmarks._engines_peer", url) as node:
+        with started("benchmarks._engines_peer", url, str(THREADS)) as node:
             node.answer()
             before = asyncio.run(_redis_cpu(url))
             asyncio.run(published(url, count, 210_000))
@@ -302,7 +302,7 @@ def redis_rows(quick: bool) -> list[Row]:
         _figure("  an envelope published, of our processor", client * 1e6, "us", "redis_publish_us"),
         _figure("  an envelope published, of Redis's", alone * 1e6, "us", "redis_server_us"),
         _figure("  an envelope handed to one more node, of Redis's", max(0.0, server - alone) * 1e6, "us", "redis_deliver_us"),
-        _figure("  an envelope heard by a node that nobody watches, of our processor", heard * 1e6, "us", "redis_hear_us"),
+        _figure("  an envelope heard for a channel that is watched there, of our processor", heard * 1e6, "us", "redis_hear_us"),
     ]  # fmt: skip
 
 

@@ -5,8 +5,9 @@
 `Load` or a constant here; what it cannot know (your graph, your network, your disks) is said in `docs/scale.md`.
 
 A run is *active* from its start to its end, and says 80 tokens a second all the time: a bound, not an average. Every
-watcher watches an active run. Everything is planned at `UTILISATION`, where `benchmarks.queueing` still finds the
-queue short.
+watcher watches an active run, and watchers are spread evenly over runs. A web node hears the channels that it watches, so
+what it hears depends on how watchers reach it: by thread, so that all of a thread are on one node, or anywhere. Everything
+is planned at `UTILISATION`, where `benchmarks.queueing` still finds the queue short.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 UTILISATION = 0.6  # of a core, a database or a Redis: beyond, waiting grows faster than load
-LISTENING = 0.3  # of a web node's core that may go into hearing what nobody here watches
 WEB_MEMORY = 2 * 2**30  # bytes of a web node for its connections
 WEB_CONNECTIONS = 10_000  # `HubLimits.connections`
 DATABASE_CORES = 16
@@ -89,12 +89,13 @@ class Plan:
     redis_in_s: float
     redis_out_s: float
     redis_cores: float
-    web_nodes: int  # of one core each
+    redises: int  # each runs its commands on one core
+    web_nodes: int  # of one core each, the watchers of a thread on one node
     bound: str  # what bounds a web node
+    web_nodes_anywhere: int  # the same, watchers on any node
     deliveries_s: float
     egress_gbit_s: float
     deflated_gbit_s: float
-    cells: int  # groups of nodes that hear only their own threads
     store: str
     bus: str
     sockets: str
@@ -124,14 +125,14 @@ def model(figures: Figures, load: Load) -> Plan:
     starts, batches = load.active / load.seconds, batches_s(figures, load)
     deliveries = load.watchers * figures.frames_s
     sending = deliveries / figures.deliveries_s  # cores, all of them busy
+    hearing = frames * figures.redis_hear_us / 1e6  # cores, when every envelope is heard once
     # What all of it takes in one process, with SQLite: the one form that needs no engine.
     alone = (events * (figures.graph_us + own_us(figures)) + starts * figures.run_ms * 1e3) / 1e6 + sending
     single = alone <= UTILISATION
-    away = not single and frames * figures.redis_hear_us / 1e6 > LISTENING
-    cells = max(1, math.ceil(frames * figures.redis_hear_us / 1e6 / LISTENING)) if away else 1
-    nodes, bound = web_nodes(figures, load, sending, frames / cells, cells) if not single else (0, "")
-    heard = frames * nodes / cells
-    publishing = frames * (figures.http_publish_us if away else figures.redis_publish_us)
+    nodes, bound = (0, "") if single else web_nodes(figures, load, sending + hearing)
+    anywhere = 0 if single else nodes_anywhere(load, sending, hearing, nodes)
+    redis = 0 if single else frames * (figures.redis_server_us + figures.redis_deliver_us) / 1e6 / UTILISATION
+    publishing = frames * figures.redis_publish_us
     writing = batches * figures.pg_batch_client + events * figures.pg_event_client
     work = events * (own_us(figures) - (0 if single else figures.log_us)) + starts * figures.run_ms * 1e3
     own = work + (0 if single else events * figures.log_us + writing + publishing)
@@ -147,15 +148,16 @@ def model(figures: Figures, load: Load) -> Plan:
         disk_gb_day=events * DAY * (figures.kept_bytes_peer if single else figures.pg_event_bytes) / GB,
         kept_gb_day=(events * figures.kept_bytes + starts * figures.snapshot_bytes) * DAY / GB,
         redis_in_s=0 if single else frames,
-        redis_out_s=0 if single else heard,
-        redis_cores=0 if single else (frames * figures.redis_server_us + heard * figures.redis_deliver_us) / 1e6 / UTILISATION,
+        redis_out_s=0 if single else frames,
+        redis_cores=redis,
+        redises=math.ceil(redis),
         web_nodes=nodes,
         bound=bound,
+        web_nodes_anywhere=anywhere,
         deliveries_s=deliveries,
         egress_gbit_s=load.watchers * figures.wire_kb_s * KB * 8 / 1e9,
         deflated_gbit_s=load.watchers * figures.deflated_kb_s * KB * 8 / 1e9,
-        cells=cells,
-        **engines(single, away, cells, (batches * figures.pg_batch_server + events * figures.pg_event_server) / 1e6),
+        **engines(single, math.ceil(redis), (batches * figures.pg_batch_server + events * figures.pg_event_server) / 1e6),
     )  # fmt: skip
 
 
@@ -169,30 +171,38 @@ def batches_s(figures: Figures, load: Load) -> float:
     return load.active / (load.flush_ms / 1e3 + 1 / figures.events_s)
 
 
-def web_nodes(figures: Figures, load: Load, sending: float, heard: float, cells: int) -> tuple[int, str]:
-    """Nodes of one core each, and what they run out of first. Each hears all of its cell, watched or not."""
-    left = UTILISATION - heard * figures.redis_hear_us / 1e6
+def web_nodes(figures: Figures, load: Load, work: float) -> tuple[int, str]:
+    """Nodes of one core each, and what they run out of first. Every thread's watchers are on one of them."""
     by = {
-        "processor": math.ceil(sending / left),
+        "processor": math.ceil(work / UTILISATION),
         "connections": math.ceil(load.watchers / WEB_CONNECTIONS),
         "memory": math.ceil(load.watchers * figures.connection_kib * 1024 / WEB_MEMORY),
     }
     bound = max(by, key=lambda each: by[each])
-    return max(by[bound], 2 * cells), bound  # two of each, or one that dies takes the page along
+    return max(by[bound], 2), bound  # two, or one that dies takes the page along
 
 
-def engines(single: bool, away: bool, cells: int, database: float) -> dict[str, str]:
+def nodes_anywhere(load: Load, sending: float, hearing: float, least: int) -> int:
+    """Nodes when watchers come to any of them: an envelope is heard by every node that a watcher of its thread is on."""
+    nodes = least
+    while True:
+        copies = nodes * (1 - (1 - 1 / nodes) ** (load.watchers / load.active))
+        needed = math.ceil((sending + hearing * copies) / UTILISATION)
+        if needed <= nodes:
+            return nodes
+        nodes = needed
+
+
+def engines(single: bool, redises: int, database: float) -> dict[str, str]:
     """Which engine carries what."""
     if single:
         return {"store": "SQLite", "bus": "none: one process", "sockets": "own hub"}
     servers = max(1, math.ceil(database / UTILISATION / DATABASE_CORES))
-    store = "PostgreSQL" if servers == 1 else f"PostgreSQL x {servers}, threads divided by id"
-    if not away:
-        return {"store": store, "bus": "Redis", "sockets": "own hub on every web node"}
+    divided = "{} x {}, threads divided by id"
     return {
-        "store": store,
-        "bus": f"the engine's own; or {cells} cells with a Redis each",
-        "sockets": "Centrifugo, Reverb or Pusher; or own hubs in cells",
+        "store": "PostgreSQL" if servers == 1 else divided.format("PostgreSQL", servers),
+        "bus": "Redis" if redises <= 1 else divided.format("Redis", redises),
+        "sockets": "own hub on every web node",
     }
 
 
@@ -205,6 +215,29 @@ LOADS = (
     Load(10_000, 20_000, flush_ms=200),
     Load(10_000, 1_000_000, flush_ms=200),
 )
+
+
+def late_key(load: Load, percent: int) -> str:
+    """The key of the measured latency of a load, in `benchmarks.scale`."""
+    return f"late_{load.active}_{load.watchers}_p{percent}"
+
+
+def sizes_table(figures: Figures, late: Mapping[str, float], loads: Sequence[Load] = LOADS) -> str:
+    """One row a size, in Markdown: which engines, what they cost, and how late an envelope was measured to be."""
+    heads = ["runs", "watchers", "store", "between the nodes", "worker cores", "PostgreSQL cores", "Redis cores", "web nodes", "p50", "p99"]  # fmt: skip
+    lines = [_line(heads[0], heads[1:]), "|---:|---:|---|---|" + "---:|" * 6]
+    for load in loads:
+        plan = model(figures, load)
+        costs = (plan.worker_cores, plan.database_cores, plan.redis_cores, plan.web_nodes)
+        found = (late.get(late_key(load, percent)) for percent in (50, 99))
+        measured = ["not measured" if each is None else f"{each:.3g} ms" for each in found]
+        lines.append(
+            _line(
+                f"{load.active:,}",
+                [f"{load.watchers:,}", plan.store, plan.bus, *map(_number, costs), *measured],
+            )
+        )
+    return "\n".join(lines)
 
 
 def _number(value: float) -> str:
@@ -229,7 +262,8 @@ def plan_table(figures: Figures, loads: Sequence[Load] = LOADS) -> str:
         "Redis: messages in, a second": [plan.redis_in_s for plan in plans],
         "Redis: messages out, a second": [plan.redis_out_s for plan in plans],
         "Redis: cores": [plan.redis_cores for plan in plans],
-        "web nodes of one core": [plan.web_nodes for plan in plans],
+        "web nodes of one core, watchers routed by thread": [plan.web_nodes for plan in plans],
+        "web nodes of one core, watchers anywhere": [plan.web_nodes_anywhere for plan in plans],
         "frames delivered a second": [plan.deliveries_s for plan in plans],
         "egress, Gbit/s": [plan.egress_gbit_s for plan in plans],
         "egress deflated, Gbit/s": [plan.deflated_gbit_s for plan in plans],

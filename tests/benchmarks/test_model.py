@@ -6,7 +6,17 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from benchmarks.model import UTILISATION, Figures, Load, costs_table, figures_of, model, plan_table
+from benchmarks.model import (
+    UTILISATION,
+    Figures,
+    Load,
+    costs_table,
+    figures_of,
+    late_key,
+    model,
+    plan_table,
+    sizes_table,
+)
 
 # Round numbers of the right size, so that a new measurement changes no test.
 FIGURES = Figures(
@@ -52,12 +62,27 @@ def test_a_hundred_runs_take_postgresql_and_redis():
     assert plan.web_nodes >= 2
 
 
-def test_what_no_node_can_hear_is_handed_over():
+def test_a_million_watchers_take_several_redis_and_hear_what_they_watch():
     plan = model(FIGURES, Load(10_000, 1_000_000, flush_ms=200))
-    assert "Centrifugo" in plan.sockets
-    assert plan.cells > 1
-    # Each cell's nodes hear only its own envelopes.
-    assert 10_000 * FIGURES.frames_s / plan.cells * FIGURES.redis_hear_us / 1e6 < UTILISATION
+    assert plan.bus.startswith("Redis x ")
+    assert plan.redis_out_s == plan.redis_in_s  # each envelope goes to the one node that watches it
+    hearing = 10_000 * FIGURES.frames_s * FIGURES.redis_hear_us / 1e6
+    sending = 1_000_000 * FIGURES.frames_s / FIGURES.deliveries_s
+    assert plan.web_nodes == pytest.approx((hearing + sending) / UTILISATION, abs=1)
+
+
+def test_watchers_on_any_node_cost_a_hearing_for_every_node_of_a_thread():
+    plan = model(FIGURES, Load(10_000, 1_000_000, flush_ms=200))
+    assert plan.web_nodes_anywhere > 5 * plan.web_nodes
+    alone = model(FIGURES, Load(1_000, 1_000))  # one watcher a thread is on one node anyway
+    assert alone.web_nodes_anywhere == alone.web_nodes
+
+
+def test_the_sizes_are_a_row_each_with_their_latency_where_it_was_measured():
+    load = Load(100, 1_000)
+    table = sizes_table(FIGURES, {late_key(load, 50): 12.34}, [Load(1, 10), load])
+    assert [line.count("|") for line in table.splitlines()] == [11] * 4
+    assert table.splitlines()[-1].endswith("| 12.3 ms | not measured |")
 
 
 def test_runs_that_start_are_runs_that_are_active_over_how_long_they_last():
