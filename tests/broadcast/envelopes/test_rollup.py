@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runcast.broadcast import Coalescer, Envelope
+from runcast.broadcast.envelopes.budget import Budget
+from runcast.broadcast.envelopes.rollup import join
 
 Step = tuple[str, str, bool, int]  # kind, message, complete, milliseconds since the one before
 
@@ -167,3 +170,36 @@ def test_whatever_the_window_the_text_is_the_same_and_the_chain_holds(
         assert envelope.prev == last
         last = envelope.seq
     assert last == len(script)
+
+
+@given(
+    st.lists(st.text(st.sampled_from('aß€😀"\\\n\x00'), min_size=1, max_size=60), min_size=2, max_size=60),
+    st.sampled_from([Budget(700), Budget(2_000), Budget(1_800, quoted=True), Budget(60_000)]),
+)
+def test_a_joined_envelope_stays_within_its_budget_whatever_its_characters(
+    pieces: list[str], budget: Budget
+) -> None:
+    roll = Coalescer(40, fits=lambda envelope: budget.fits(envelope.encode()))
+    out: list[Envelope] = []
+    for seq, piece in enumerate(pieces, start=1):
+        out += roll.feed(chunk(seq, piece), 0)
+    out += roll.flush()
+    assert "".join(texts(out)) == "".join(pieces)
+    assert all(budget.fits(envelope.encode()) for envelope in out)
+    for one, other_one in pairwise(out[1:]):  # the first leaves at once
+        both = join([replace(one, seq=other_one.prev), other_one])
+        assert not budget.fits(both.encode()), "nothing is sent alone that would have fitted"
+
+
+def test_a_long_roll_up_is_measured_seldom() -> None:
+    measured = 0
+
+    def fits(envelope: Envelope) -> bool:
+        nonlocal measured
+        measured += 1
+        return len(envelope.encode()) <= 60_000
+
+    roll = Coalescer(40, fits=fits)
+    for seq in range(1, 2_001):
+        assert len(roll.feed(chunk(seq, "word "), 0)) == (seq == 1)
+    assert measured < 100
