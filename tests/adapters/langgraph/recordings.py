@@ -20,7 +20,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.types import Interrupt
 
 from runcast.adapters.langgraph import LangGraphOptions, LangGraphTranslator, to_agui
-from runcast.adapters.langgraph.plain_values import plain
+from runcast.adapters.langgraph.content.plain_values import plain
 from runcast.adapters.langgraph.stream.graph_state import as_state
 from runcast.adapters.langgraph.stream.parts import Aside
 from runcast.adapters.run_frame import RunIds

@@ -19,9 +19,9 @@ from ag_ui.core import Event, Message, ResumeEntry, RunAgentInput, UserMessage
 from pydantic import TypeAdapter
 
 from runcast.adapters.langgraph import LangGraphAdapter, LangGraphOptions
+from runcast.adapters.langgraph.content.plain_values import plain
 from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.options import Stream
-from runcast.adapters.langgraph.plain_values import plain
 from runcast.slim.protocol.verifier import verify
 from tests.adapters.harness import AdapterStage
 from tests.adapters.langgraph.recordings import freeze, trimmed

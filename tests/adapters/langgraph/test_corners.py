@@ -31,15 +31,15 @@ from langgraph.types import Command
 
 from runcast.adapters import InvalidInput, RunIds
 from runcast.adapters.langgraph import LangGraphOptions, LangGraphTranslator, to_agui
+from runcast.adapters.langgraph.content.content_blocks import Piece, pieces
+from runcast.adapters.langgraph.content.message_content import text_of, to_parts
+from runcast.adapters.langgraph.content.plain_values import CUT, Encoder, plain
 from runcast.adapters.langgraph.intake.answers import answers
 from runcast.adapters.langgraph.intake.callback_parts import CallbackParts, messages_in
 from runcast.adapters.langgraph.intake.plan import Plan, StoredMessage, Thread, held_back, plan, recalled
 from runcast.adapters.langgraph.interrupts import to_interrupt
 from runcast.adapters.langgraph.json_diff import diff, same
-from runcast.adapters.langgraph.plain_values import CUT, Encoder, plain
-from runcast.adapters.langgraph.stream.content_blocks import Piece, pieces
 from runcast.adapters.langgraph.stream.graph_state import StateView
-from runcast.adapters.langgraph.stream.message_content import text_of, to_parts
 from runcast.adapters.langgraph.stream.parts import Aside, Namespaces, called_for, decode, messages_of
 from runcast.slim.folding.conversation import fold
 from runcast.slim.protocol.verifier import verify

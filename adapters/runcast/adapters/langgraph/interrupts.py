@@ -11,7 +11,7 @@ from typing import Any
 
 from ag_ui.core import Interrupt
 
-from runcast.adapters.langgraph.plain_values import listed, plain
+from runcast.adapters.langgraph.content.plain_values import listed, plain
 from runcast.slim.folding.run_metadata import metadata_of, run_metadata
 from runcast.slim.values.type_guards import as_mapping
 

@@ -15,13 +15,13 @@ from typing import Any, Unpack
 from ag_ui.core import Event, Message, RawEvent, RunAgentInput, ToolCallResultEvent
 
 from runcast.adapters.errors import Unanswerable, failure
+from runcast.adapters.langgraph.content.message_content import text_of
+from runcast.adapters.langgraph.content.plain_values import Encoder, listed, plain
 from runcast.adapters.langgraph.interrupts import Pending
 from runcast.adapters.langgraph.options import ClientFields, ClientView, LangGraphOptions
-from runcast.adapters.langgraph.plain_values import Encoder, listed, plain
 from runcast.adapters.langgraph.stream.custom_events import CustomEvents, activity, activity_event
 from runcast.adapters.langgraph.stream.graph_messages import Conversations, ToMessages
 from runcast.adapters.langgraph.stream.graph_state import StateView, as_state
-from runcast.adapters.langgraph.stream.message_content import text_of
 from runcast.adapters.langgraph.stream.model_output import ModelOutput
 from runcast.adapters.langgraph.stream.open_message import Emission, usage_of
 from runcast.adapters.langgraph.stream.parts import Aside, Namespace, Namespaces, decode, error_of, task_of

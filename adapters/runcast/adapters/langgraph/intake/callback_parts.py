@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runcast.adapters.langgraph.plain_values import listed
+from runcast.adapters.langgraph.content.plain_values import listed
 from runcast.adapters.langgraph.stream.graph_state import as_state
 from runcast.adapters.langgraph.stream.parts import RUN_MARK, SEPARATOR, Aside, Namespace, task_of
 

@@ -26,8 +26,8 @@ from langchain_core.messages import SystemMessage as LangChainSystem
 from langchain_core.messages import ToolMessage as LangChainTool
 
 from runcast.adapters.errors import InvalidInput
-from runcast.adapters.langgraph.plain_values import plain
-from runcast.adapters.langgraph.stream.message_content import PART_IDS, text_of, to_blocks, to_parts
+from runcast.adapters.langgraph.content.message_content import PART_IDS, text_of, to_blocks, to_parts
+from runcast.adapters.langgraph.content.plain_values import plain
 from runcast.slim.values.type_guards import as_mapping
 
 KEPT = PART_IDS  # in `additional_kwargs`: the protocol's own fields

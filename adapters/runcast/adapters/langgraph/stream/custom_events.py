@@ -16,7 +16,7 @@ from typing import Any
 
 from ag_ui.core import ActivityDeltaEvent, ActivitySnapshotEvent, CustomEvent, Event
 
-from runcast.adapters.langgraph.plain_values import plain
+from runcast.adapters.langgraph.content.plain_values import plain
 from runcast.adapters.langgraph.stream.open_message import Emission
 from runcast.adapters.langgraph.stream.parts import Namespace
 from runcast.adapters.langgraph.stream.subagents import Scopes

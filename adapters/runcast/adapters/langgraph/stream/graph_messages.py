@@ -13,7 +13,7 @@ from typing import Any
 
 from ag_ui.core import Event, Message, MessagesSnapshotEvent
 
-from runcast.adapters.langgraph.plain_values import listed
+from runcast.adapters.langgraph.content.plain_values import listed
 from runcast.adapters.langgraph.stream.graph_state import as_state
 from runcast.adapters.langgraph.stream.model_output import ModelOutput, same_answer
 from runcast.adapters.langgraph.stream.open_message import Emission

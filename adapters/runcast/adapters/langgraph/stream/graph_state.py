@@ -13,8 +13,8 @@ from typing import Any
 from ag_ui.core import Event, StateDeltaEvent, StateSnapshotEvent
 from pydantic import BaseModel
 
+from runcast.adapters.langgraph.content.plain_values import plain
 from runcast.adapters.langgraph.json_diff import Operation, diff, pointer
-from runcast.adapters.langgraph.plain_values import plain
 from runcast.adapters.open_blocks import Clock
 from runcast.slim.values.type_guards import as_mapping
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from ag_ui.core import Event
 
-from runcast.adapters.langgraph.plain_values import plain
-from runcast.adapters.langgraph.stream.message_content import text_of
+from runcast.adapters.langgraph.content.message_content import text_of
+from runcast.adapters.langgraph.content.plain_values import plain
 from runcast.adapters.langgraph.stream.open_message import Emission, OpenMessage
 from runcast.adapters.langgraph.stream.parts import RUN_MARK, SEPARATOR, Namespaces, source_of
 from runcast.adapters.langgraph.stream.positions import UNKNOWN, Progress

@@ -11,9 +11,9 @@ from typing import Any
 
 from ag_ui.core import CustomEvent, Event
 
+from runcast.adapters.langgraph.content.content_blocks import Piece, pieces
+from runcast.adapters.langgraph.content.plain_values import plain
 from runcast.adapters.langgraph.options import LangGraphOptions
-from runcast.adapters.langgraph.plain_values import plain
-from runcast.adapters.langgraph.stream.content_blocks import Piece, pieces
 from runcast.adapters.langgraph.stream.tool_results import Results
 from runcast.adapters.open_blocks import Clock, OpenBlocks
 from runcast.slim.folding.run_metadata import run_metadata

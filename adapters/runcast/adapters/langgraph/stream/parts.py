@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from runcast.adapters.langgraph.plain_values import listed
+from runcast.adapters.langgraph.content.plain_values import listed
 from runcast.slim.values.type_guards import as_mapping, is_list, is_object
 
 SOURCE = "lc_source"  # langchain's mark of a message or a model call that middleware makes for itself

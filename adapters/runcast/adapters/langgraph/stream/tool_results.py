@@ -11,7 +11,7 @@ from typing import Any
 
 from ag_ui.core import Event
 
-from runcast.adapters.langgraph.stream.message_content import to_parts
+from runcast.adapters.langgraph.content.message_content import to_parts
 from runcast.adapters.open_blocks import Meta, OpenBlocks
 from runcast.slim.folding.run_metadata import run_metadata
 

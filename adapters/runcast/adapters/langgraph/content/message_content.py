@@ -21,7 +21,7 @@ from ag_ui.core import (
     VideoPart,
 )
 
-from runcast.adapters.langgraph.plain_values import listed, plain
+from runcast.adapters.langgraph.content.plain_values import listed, plain
 from runcast.slim.values.type_guards import as_mapping
 
 PART_IDS = "ag_ui"  # a block's own key for what LangChain has no field for: part id and metadata

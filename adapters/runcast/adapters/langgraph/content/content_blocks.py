@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from runcast.adapters.langgraph.plain_values import listed
+from runcast.adapters.langgraph.content.plain_values import listed
 from runcast.slim.values.type_guards import as_mapping, is_object
 
 Kind = Literal["text", "reasoning", "signature", "text-signature", "call-signature", "other"]

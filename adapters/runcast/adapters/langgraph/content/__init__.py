@@ -1,0 +1,1 @@
+"""What messages and values hold, in plain forms: text, content blocks, JSON."""
