@@ -17,7 +17,6 @@ from tests.adapters.langgraph.stage import Stage, alike
 # What a scene claims does not hold over v3, though the client shows what the graph holds.
 LOST = {
     "11_index_used_again": "two calls under one index become one",
-    "12_no_index": "calls without an index in successive chunks become one",
     "15_args_cut_short": "arguments that are cut short are not mended, so the tool does not run",
     "21_reasoning_openai_legacy": "reasoning beside the content comes after the text",
     "48_provider_id_first": "the provider's message id is dropped",
@@ -31,6 +30,7 @@ LATE = "what a block holds besides text comes at the message's end"
 # The claims hold, but the events are not the same.
 DIFFERENT = {
     "01_plain_text": "usage comes at the message's end",
+    "12_no_index": "calls without an index in successive chunks become one, which the state repairs",
     "17_handled_tool_error": IN_STATE,
     "21_reasoning_responses": "the provider's message id is dropped",
     "22_redacted_thinking": LATE,

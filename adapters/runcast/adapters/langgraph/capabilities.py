@@ -75,10 +75,15 @@ def completed(graph: Any, options: LangGraphOptions) -> LangGraphOptions:
     """The options, with what langchain's agents show: the graph's own tools, and middleware that redacts messages."""
     nodes: Mapping[str, Any] = getattr(graph, "nodes", None) or {}
     tools = as_mapping(getattr(getattr(nodes.get("tools"), "bound", None), "tools_by_name", None))
-    held = [_model_of(agent) for agent in graphs_in(graph, set()) if _redacts(agent)]
+    agents = [(agent, hooks) for agent in graphs_in(graph, set()) if (hooks := _redacting(agent))]
+    held = [_in_agent(agent, "model") for agent, _ in agents]
+    last = [_in_agent(agent, hooks[0]) for agent, hooks in agents]  # hooks run from the last to the first
     return replace(
         options,
         hold_text_of=frozenset((*options.hold_text_of, *held)),
+        released_by=frozenset(
+            (*options.released_by, *(last if len(last) == 1 else filter(_names_agent, last)))
+        ),
         available_tools={
             **({"model": list(tools)} if tools and "model" in nodes else {}),
             **options.available_tools,
@@ -86,17 +91,21 @@ def completed(graph: Any, options: LangGraphOptions) -> LangGraphOptions:
     )
 
 
-def _model_of(agent: Any) -> str:
+def _in_agent(agent: Any, node: str) -> str:
     name = getattr(agent, "name", None)
-    return "model" if name in (None, "", "LangGraph") else f"{name}/model"
+    return node if name in (None, "", "LangGraph") else f"{name}/{node}"
 
 
-def _redacts(agent: Any) -> bool:
-    """Whether a langchain agent has middleware that rewrites what its model emits."""
-    hooks = [node for name, node in agent.nodes.items() if name.endswith(".after_model")]
-    functions = [getattr(getattr(hook, "bound", None), "func", None) for hook in hooks]
-    owners = [getattr(function, "__self__", None) for function in functions]
-    return any(getattr(owner, "apply_to_output", False) is True for owner in owners)
+def _names_agent(node: str) -> bool:
+    return "/" in node
+
+
+def _redacting(agent: Any) -> list[str]:
+    """A langchain agent's nodes of middleware that rewrites what its model emits."""
+    hooks = {name: node for name, node in agent.nodes.items() if name.endswith(".after_model")}
+    functions = {name: getattr(getattr(hook, "bound", None), "func", None) for name, hook in hooks.items()}
+    owners = {name: getattr(function, "__self__", None) for name, function in functions.items()}
+    return [name for name, owner in owners.items() if getattr(owner, "apply_to_output", False) is True]
 
 
 def graphs_in(value: Any, seen: set[int]) -> Iterator[Any]:

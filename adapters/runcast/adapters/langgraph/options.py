@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
-from ag_ui.core import Message
+from ag_ui.core import Message, ToolMessage
 
 Subagents = Literal["attributed", "inline", "hidden"]
 Stream = Literal["auto", "v2", "v3"]
@@ -34,6 +34,9 @@ class LangGraphOptions:
     """Nodes whose messages are rewritten by others (redaction): held until the graph goes on, never streamed raw.
     `agent/node` names that agent's node alone. The adapter adds the models of agents with
     `PIIMiddleware(apply_to_output=True)` itself, where nodes or tools refer to them."""
+    released_by: Collection[str] = frozenset()
+    """Nodes of middleware that are the last to rewrite what is held: it is shown behind them, and with a question that
+    comes after. The adapter adds those of `PIIMiddleware`."""
     internal_calls: Literal["hidden", "activity"] = "hidden"
     """Model calls that middleware makes for itself (summaries, tool selection): not shown, or an activity each."""
     middleware_steps: bool = False
@@ -88,6 +91,8 @@ class ClientView:
     """Shown messages that are taken back."""
     instead: Sequence[Message] = ()
     """The graph's messages, for those that are shown in part or not at all."""
+    results: Sequence[ToolMessage] = ()
+    """Results of calls that a stopped step left open."""
     held: Collection[str] = ()
     """Messages of the graph that are shown when it has rewritten them."""
     answerable: bool = True
@@ -103,5 +108,6 @@ class ClientFields(TypedDict, total=False):
     shown: Sequence[Message] | None
     gone: Collection[str]
     instead: Sequence[Message]
+    results: Sequence[ToolMessage]
     held: Collection[str]
     answerable: bool

@@ -126,7 +126,9 @@ class Preparation:
         if anew and thread is not None:
             asked = from_beginning(input, thread)
         elif thread is not None and state is not None:
-            asked = with_results(asked, thread, self._finished(state))
+            asked = with_results(
+                asked, self._thread(state), self._finished(state)
+            )  # a point has no open calls
         fork = None
         if asked.before is not None:
             turn = {"source": "input", TURN: asked.before}
@@ -150,13 +152,15 @@ class Preparation:
         replayed: ResumePoint | None,
         review: Review,
     ) -> Prepared:
-        corrections = review.corrections(asked.ask, asked.messages)
+        corrections = review.corrections(asked.ask, (*asked.results, *asked.messages))
         aliases: Mapping[str, str] = thread.aliases if thread is not None else {}
         echo, shown = input.model_copy(update={"messages": list(asked.messages)}), input.messages
         resumed = resumed_from(asked, thread)
         if replayed is not None:  # its messages are history: they go to the graph, and are not emitted again
             echo, shown, resumed = input, list(asked.messages), "snapshot"
-        known = known_ids(shown, thread, asked) | {message.id for message in corrections.instead}
+        displayed = {message.id for message in corrections.shown or input.messages}
+        new = {message.id for message in (*corrections.instead, *asked.results)}
+        known = known_ids(shown, thread, asked) | new
         client = ClientFields(
             known=known.difference(corrections.gone, corrections.held),
             held=corrections.held,
@@ -165,6 +169,7 @@ class Preparation:
             shown=corrections.shown,
             gone=corrections.gone,
             instead=corrections.instead,
+            results=[each for each in asked.results if each.id not in displayed],
         )
         return Prepared(
             echo,
@@ -194,8 +199,13 @@ class Preparation:
         if thread is None:
             return self._thread(state)
         checkpoint = _checkpoint_of(state)
-        if checkpoint is None or checkpoint != thread.checkpoint_id:
-            return None if checkpoint is None else thread
+        if checkpoint is None:
+            return None
+        if checkpoint != thread.checkpoint_id:
+            turn = as_mapping(state.metadata).get(TURN)
+            left = turn is not None and all(each.id != turn for each in thread.messages)
+            # the branch that a fork leaves, if the fork broke off before the graph began
+            return replace(self._thread(state), aliases=thread.aliases, pointed=True) if left else thread
         # Nothing ran since the point: messages that a user sent after it may not be stored.
         stored = {each.id for each in self._thread(state).messages}
         known = [
@@ -239,7 +249,7 @@ class Preparation:
         if replayed is not None and self.local:
             values = _allowed(replayed.state, self._graph.channels)
         if asked.messages or asked.ask == "start":
-            messages = to_langchain(asked.messages)
+            messages = to_langchain((*asked.results, *asked.messages))
             for message in messages:
                 message.id = aliases.get(str(message.id), message.id)
             values[self._options.messages_key] = messages

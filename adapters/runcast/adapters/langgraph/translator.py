@@ -8,11 +8,11 @@ the callbacks that go with it. Pure: no waiting, no clock, no ids of its own. It
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Unpack
 
-from ag_ui.core import Event, Message, RawEvent, RunAgentInput, ToolCallResultEvent
+from ag_ui.core import Event, RawEvent, RunAgentInput
 
 from runcast.adapters.errors import Unanswerable, failure
 from runcast.adapters.langgraph.content.message_content import text_of
@@ -26,14 +26,13 @@ from runcast.adapters.langgraph.stream.model_output import ModelOutput
 from runcast.adapters.langgraph.stream.open_message import Emission, usage_of
 from runcast.adapters.langgraph.stream.parts import Aside, Namespace, Namespaces, decode, error_of, task_of
 from runcast.adapters.langgraph.stream.positions import UNKNOWN, Progress
+from runcast.adapters.langgraph.stream.shown_messages import ShownMessages
 from runcast.adapters.langgraph.stream.steps import Steps, decision, is_hook
 from runcast.adapters.langgraph.stream.subagents import Scopes
 from runcast.adapters.langgraph.stream.tool_results import Results
 from runcast.adapters.open_blocks import Clock, OpenBlocks
 from runcast.adapters.run_frame import RunFrame, RunIds
 from runcast.adapters.untranslated import Guard, Report
-from runcast.slim.folding.conversation import Conversation, fold
-from runcast.slim.folding.retraction import reorder, retract
 from runcast.slim.folding.run_metadata import run_metadata
 from runcast.slim.values.type_guards import as_mapping, is_object
 
@@ -70,14 +69,15 @@ class LangGraphTranslator:
         self.asides: list[Aside] = []  # reported outside the stream; translated before the next part
         self._agent = agent
         self._client = ClientView(**client)
-        self._view = None if self._client.shown is None else Conversation(self._client.shown)
         self._raw = Encoder(max_nodes=options.max_raw_nodes) if raw else None
         self._frame = RunFrame(ids, input=input, clock=clock)
         self._blocks = OpenBlocks(clock=clock)
         self._guard = Guard(self._blocks, clock=clock)
         self._results = Results(self._blocks, answered=self._client.known)
-        self._freed: set[str] = set()  # calls that were taken back and may come again
-        self._emission = Emission(self._blocks, self._results, options, clock, is_shown=self._shows_call)
+        self._shown = ShownMessages(self._client.shown, self._results, clock)
+        self._emission = Emission(
+            self._blocks, self._results, options, clock, is_shown=self._shown.holds_call
+        )
         self._progress = Progress()
         self._namespaces = Namespaces()
         self._output = ModelOutput(
@@ -87,9 +87,12 @@ class LangGraphTranslator:
             run_id=ids.run_id,
             progress=self._progress,
             namespaces=self._namespaces,
-            take_back=self._take_back,
+            take_back=self._shown.take_back,
         )
         self._output.held.update(self._client.held)
+        stays = [each for each in self._client.shown or () if each.id not in self._client.gone]
+        self._output.begins(stays)
+        self._results.begins(stays)
         self._conversations = Conversations(self._emission, self._output, to_messages, self._namespaces)
         self._steps = Steps(
             self._blocks,
@@ -97,7 +100,9 @@ class LangGraphTranslator:
             hooks=options.middleware_steps,
             tools=options.available_tools,
         )
-        self._scopes = Scopes(self._blocks, subagents=options.subagents, namespaces=self._namespaces)
+        self._scopes = Scopes(
+            self._blocks, self._results, subagents=options.subagents, namespaces=self._namespaces
+        )
         self._custom = CustomEvents(self._emission, self._scopes)
         client_has = bool(input and input.state)
         without = (options.messages_key,)
@@ -130,8 +135,12 @@ class LangGraphTranslator:
             )
         )
         if self._client.gone or self._client.instead:
-            events += self._retracted(self._client.gone, self._client.instead)
-        return self._viewed(events)
+            events += self._shown.retracted(self._client.gone, self._client.instead)
+        for (
+            result
+        ) in self._client.results:  # a client puts a result behind its call, and a message at the end
+            events += self._blocks.result(result.id, result.tool_call_id, result.content)
+        return self._shown.feed(events)
 
     def feed(self, part: Any) -> list[Event]:
         """One part of the stream, or one aside."""
@@ -146,25 +155,24 @@ class LangGraphTranslator:
         except Exception as error:  # noqa: BLE001  reported
             self._state.lost()
             events = self._guard.kept(part, error)
-        if self._view is not None:
-            for event in events:
-                self._view.feed(event)
-            if self._conversations.appended:
-                return events + self._viewed(self._reordered(self._view))
-        return events
+        self._shown.feed(events)
+        return events if self._conversations.unsettled is None else events + self._settled()
 
-    def _reordered(self, view: Conversation) -> list[Event]:
-        """Parallel branches emit in the order of time; the state's order is that of the tasks."""
-        order, self._conversations.appended = self._conversations.appended, []
-        return self._stamped(reorder(view, order)) if self._emission.options.snapshot_on_rewrite else []
+    def _settled(self) -> list[Event]:
+        """Correct the client's view, where the last step of the root asks for it."""
+        unsettled, self._conversations.unsettled = self._conversations.unsettled, None
+        if unsettled is None:
+            return []
+        events = self._shown.feed(self._output.taken_back(unsettled.gone))
+        return events + self._shown.settled(unsettled)
 
     def finish(self) -> list[Event]:
         """The graph ended, or waits for answers."""
         events = self._take_asides()
         if self._pending:
             return events + self._interrupted()
-        events += self._viewed(self._conversations.release((), self._scopes))
-        events += self._results.commit()
+        events += self._shown.feed(self._conversations.over(self._scopes))
+        events += self._settled()
         events += self._steps.decided((), stop_reason="completed")
         events += self._blocks.close_all()
         return events + self._frame.succeeded(
@@ -196,31 +204,6 @@ class LangGraphTranslator:
         """Report each part that cannot be translated, with the error; a shell logs them."""
         self._guard.report = report
 
-    # --------------------------------------------------------------- the view
-
-    def _viewed(self, events: list[Event]) -> list[Event]:
-        """These events go to the client next."""
-        if self._view is not None:
-            fold(events, self._view)
-        return events
-
-    def _shows_call(self, call_id: str) -> bool:
-        """Whether the client shows a call of this id, which is not being taken back."""
-        if call_id in self._freed:
-            self._freed.discard(call_id)
-            return False
-        return self._view is not None and self._view.holds_call(call_id)
-
-    def _retracted(self, gone: Collection[str], instead: Sequence[Message] = ()) -> list[Event]:
-        """Take messages back from the client's view, if it is known."""
-        if self._view is None:
-            return []
-        return self._stamped(retract(self._view, gone, instead))
-
-    def _stamped(self, events: list[Event]) -> list[Event]:
-        now = self._emission.tags(None) if events else None
-        return [event.model_copy(update=now) for event in events] if now else events
-
     def _translated(self, part: Any) -> list[Event]:
         part = decode(part)
         feed = self._feeds.get(part["type"])
@@ -236,7 +219,7 @@ class LangGraphTranslator:
         return [
             event
             for aside in asides
-            for event in self._viewed(
+            for event in self._shown.feed(
                 self._guard.run(aside, partial(self._feeds[aside.type], aside.data, ()))
             )
         ]
@@ -256,7 +239,8 @@ class LangGraphTranslator:
         """Calls for the client to answer: those the state holds unanswered. Without a conversation, all."""
         if self._conversations.root.messages is None:
             return self._results.open()
-        return [str(call["id"]) for call in self._conversations.root.open_calls()]
+        calls = [str(call["id"]) for call in self._conversations.root.open_calls()]
+        return [call_id for call_id in calls if self._shown.waits(call_id)]
 
     def _facts(self, continuation: Mapping[str, Any] | None) -> dict[str, Any] | None:
         framework = {"checkpoint_id": self._checkpoint, "aliases": self._output.aliases or None}
@@ -289,7 +273,8 @@ class LangGraphTranslator:
 
     def _task_started(self, data: Mapping[str, Any], ns: Namespace) -> list[Event]:
         self._namespaces.started(ns, str(data["name"]), str(data["id"]))
-        events = [] if is_hook(str(data["name"])) else self._conversations.release(ns, self._scopes)
+        rewritten = not is_hook(str(data["name"])) or self._conversations.rewritten(ns)
+        events = self._conversations.release(ns, self._scopes) if rewritten else []
         events += self._scopes.task_started(data, ns)
         scope = self._scopes.scope(ns)
         self._conversations.begins(ns, data.get("input"))
@@ -308,8 +293,9 @@ class LangGraphTranslator:
         events = self._conversations.release_inside(task_id, self._scopes) if whole else []
         events += self._output.task_over(task_id, whole=whole)
         events += self._scopes.task_over(task_id, error=error_of(error), interrupts=interrupts)
-        self._conversations.task_over(task_id)
+        self._conversations.task_over(task_id, root=whole and not ns)
         if whole:
+            self._conversations.rewrites(ns, str(data["name"]), self._scopes.scope(ns).agent)
             self._progress.done(ns, task_id)
         return events + self._steps.finished(task_id, str(data["name"]), failed=error is not None)
 
@@ -382,15 +368,6 @@ class LangGraphTranslator:
         task_id = str(data["task_id"])
         self._conversations.task_over(task_id)
         events = self._output.task_over(task_id, whole=False)
-        return events + self._take_back(self._output.emitted_in(task_id)) + self._steps.retried(task_id)
-
-    def _take_back(self, gone: Collection[str]) -> list[Event]:
-        """Messages of a failed attempt: the next attempt may use their ids and calls again."""
-        if not gone or self._view is None:
-            return []
-        events = self._retracted(gone)
-        calls = [event.tool_call_id for event in events if isinstance(event, ToolCallResultEvent)]
-        self._freed.update(calls)
-        self._results.forget(gone, calls)
-        self._output.forget(gone)
-        return events
+        return (
+            events + self._output.taken_back(self._output.emitted_in(task_id)) + self._steps.retried(task_id)
+        )

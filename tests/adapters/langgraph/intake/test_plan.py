@@ -27,7 +27,7 @@ def result(call: str, text: str = "done") -> ToolMessage:
 
 def test_every_open_call_gets_the_result_it_returned_or_the_word_that_it_was_stopped() -> None:
     asked = with_results(Plan("start", [result("c3"), NEW]), OPEN, [result("c2"), NEW])
-    assert [(each.id, each.content) for each in asked.messages] == [
+    assert [(each.id, each.content) for each in (*asked.results, *asked.messages)] == [
         ("t-c2", "done"),  # the graph's state shows it, and new input drops it
         ("stopped-c4", STOPPED),
         ("t-c3", "done"),  # the client's own

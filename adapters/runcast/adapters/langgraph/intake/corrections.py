@@ -13,9 +13,8 @@ from typing import Any
 
 from ag_ui.core import Message
 
-from runcast.adapters.langgraph.stream.positions import Level, is_done, stops
+from runcast.adapters.langgraph.stream.positions import Level, is_done, place_of, stops
 from runcast.slim.folding.retraction import is_partial
-from runcast.slim.folding.run_metadata import PLACE_KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +25,6 @@ class Corrections:
     gone: Sequence[str] = ()
     instead: Sequence[Message] = field(default_factory=list[Message])
     held: Sequence[str] = ()  # ids of the graph's messages that are shown when it has rewritten them
-
-
-def place_of(message: Message) -> str | None:
-    """The place that emitted this message, by its metadata."""
-    calls: Sequence[Any] = getattr(message, "tool_calls", None) or ()
-    for noted in (message, *calls):
-        place = (noted.metadata or {}).get(PLACE_KEY)
-        if isinstance(place, str):
-            return place
-    return None
 
 
 def doubtful(shown: Sequence[Message], held: Collection[str], root: Level) -> dict[str, str]:

@@ -17,8 +17,8 @@ from ag_ui.core import Interrupt, Message, RunAgentInput, ToolMessage
 from runcast.adapters.adapter import ResumePoint
 from runcast.adapters.errors import InvalidInput
 from runcast.adapters.langgraph.intake.answers import answers
-from runcast.adapters.langgraph.intake.corrections import place_of
 from runcast.adapters.langgraph.options import LangGraphOptions
+from runcast.adapters.langgraph.stream.positions import place_of
 
 Ask = Literal["start", "resume", "continue", "fork"]
 ALL_ROLES = ("user", "assistant", "tool", "system", "developer", "activity", "reasoning")
@@ -56,6 +56,8 @@ class Plan:
     messages: Sequence[Message] = ()
     answers: Mapping[str, Any] | None = None
     before: str | None = None
+    results: Sequence[ToolMessage] = ()
+    """Results of calls that a stopped step leaves open: the graph is given them before the messages."""
 
 
 def plan(
@@ -105,7 +107,7 @@ def with_results(asked: Plan, thread: Thread, finished: Sequence[Message]) -> Pl
         for call in last.calls
         if call not in held | sent
     ]
-    return replace(asked, messages=[*results, *asked.messages])
+    return replace(asked, results=results)
 
 
 def recalled(input: RunAgentInput, point: ResumePoint | None) -> RunAgentInput:

@@ -70,7 +70,7 @@ class CustomEvents:
     def tool(self, data: Mapping[str, Any], ns: Namespace) -> list[Event]:
         """A tool started, ended, or sent a piece of its output."""
         scope = self._scopes.scope(ns)
-        call_id = str(data["tool_call_id"])
+        call_id = self._emission.results.shown_as(str(data["tool_call_id"]), scope.owner)
         event = data["event"]
         if scope.hidden or (event != "tool-output-delta" and self._model_asked(call_id)):
             return []
@@ -81,7 +81,7 @@ class CustomEvents:
         return [CustomEvent(name=f"langgraph.{event}", value=value, **self._emission.tags(scope.owner))]
 
     def _model_asked(self, call_id: str) -> bool:
-        return self._emission.results.knows(call_id) or self._scopes.works_for(call_id)
+        return self._emission.results.knows(call_id, None) or self._scopes.works_for(call_id)
 
     def _emit(self, name: str, value: Any, ns: Namespace) -> list[Event]:
         scope = self._scopes.scope(ns)

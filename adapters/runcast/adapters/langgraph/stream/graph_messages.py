@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
-from ag_ui.core import Event, Message, MessagesSnapshotEvent
+from ag_ui.core import Event, Message
 
 from runcast.adapters.langgraph.content.plain_values import listed
 from runcast.adapters.langgraph.stream.graph_state import as_state
 from runcast.adapters.langgraph.stream.model_output import ModelOutput, same_answer
 from runcast.adapters.langgraph.stream.open_message import Emission
 from runcast.adapters.langgraph.stream.parts import SEPARATOR, Namespace, Namespaces, messages_of, named_in
+from runcast.adapters.langgraph.stream.shown_messages import Unsettled
 from runcast.adapters.langgraph.stream.subagents import Scope, Scopes
 
 ToMessages = Callable[[Sequence[Any]], list[Message]]
@@ -83,7 +84,11 @@ class Conversations:
         self._output = output
         self._to_messages = to_messages
         self._key = emission.options.messages_key
-        self.appended: list[str] = []  # public ids of several messages that the last root step appended
+        self.unsettled: Unsettled | None = None  # what the last root step leaves to correct
+        self._stepping = False  # a task of the root is over since the root's last values
+        self._rewritten: set[Namespace] = set()  # graphs that have rewritten what is held
+        self._released_by = frozenset(emission.options.released_by)
+        self._corrects = emission.options.snapshot_on_rewrite
         self._inner: dict[Namespace, GraphMessages] = {}
         self._named: set[str] = (
             set()
@@ -94,8 +99,9 @@ class Conversations:
         graph = self._inner.setdefault(ns, GraphMessages()) if ns else self.root
         graph.begins(messages_of(task_input, self._key))
 
-    def task_over(self, task_id: str) -> None:
-        """The graphs that this task ran are over."""
+    def task_over(self, task_id: str, *, root: bool = False) -> None:
+        """The graphs that this task ran are over. `root`: it is a task of the root, and returned its result."""
+        self._stepping = self._stepping or root
         for ns in [ns for ns in self._inner if task_id in self._namespaces.tasks(ns)]:
             del self._inner[ns]
 
@@ -105,6 +111,7 @@ class Conversations:
         self._named |= named_in(written)
         if not cached:
             return []
+        self._stepping = True
         return [
             event
             for message in listed(written) or [written]
@@ -130,6 +137,17 @@ class Conversations:
         held = self._output.held
         at = next((at for at, each in enumerate(messages) if each.id in held), None) if held else None
         return messages if at is None else messages[:at]
+
+    def rewrites(self, ns: Namespace, node: str, agent: str | None) -> None:
+        """A task of this graph returned its result: perhaps the last that rewrites what is held."""
+        if self._released_by and not self._released_by.isdisjoint((node, f"{agent}/{node}")):
+            self._rewritten.add(ns)
+
+    def rewritten(self, ns: Namespace) -> bool:
+        """Whether this graph has rewritten what is held, since this was asked last."""
+        found = ns in self._rewritten
+        self._rewritten.discard(ns)
+        return found
 
     def release(self, ns: Namespace, scopes: Scopes) -> list[Event]:
         """The graph has rewritten what it rewrites: messages that were held are emitted as the state has them."""
@@ -164,21 +182,54 @@ class Conversations:
             return []
         return self._output.catch_up(graph.news, SEPARATOR.join(self._namespaces.full(ns)), scope.owner)
 
+    def over(self, scopes: Scopes) -> list[Event]:
+        """The root graph ended: what waits is emitted, and what no state came to hold is taken back."""
+        events = self.release((), scopes) + self._emission.results.commit()
+        return events + self._unkept([])
+
     def _stepped(self, messages: list[Any], waiting: bool) -> list[Event]:
-        first = self.root.messages is None
+        before = self.root.messages
         rewritten = self.root.values(messages)
-        if first:
+        if before is None:
             self._emission.results.seed(str(call["id"]) for call in self.root.open_calls())
-        events = self._caught_up(self.root.news, waiting)
-        self.appended = self._appended(self.root.news)
-        if first:
+        news = self.root.news
+        events = self._caught_up(news, waiting)
+        if waiting:
             return events
-        events += [] if waiting else self._emission.results.commit()
-        rewritten, self._emission.results.restate = rewritten or self._emission.results.restate, False
-        if rewritten and self._to_messages is not None and self._emission.options.snapshot_on_rewrite:
-            shown = [message for message in messages if self._output.is_shown(message)]
-            events.append(self._snapshot(self._to_messages(shown)))
+        if self._stepping:
+            events += self._unkept(news)
+        if before is not None:
+            events += self._emission.results.commit()
+            results = self._emission.results
+            rewritten = results.differ(news) or rewritten or results.restate
+            results.restate = False
+            if rewritten and self._to_messages is not None and self._corrects:
+                self._restate(before, messages, self._to_messages)
         return events
+
+    def _unkept(self, news: list[Any]) -> list[Event]:
+        """The root's step is over: what the state does not hold of it, and calls of agents that are over."""
+        self._stepping = False
+        state = self.root.latest
+        if self.root.messages is None:
+            return []
+        gone = self._output.unkept(news, state)
+        order = self._appended(news)
+        if (gone and self._corrects) or order:
+            self.unsettled = Unsettled(gone if self._corrects else (), order=order)
+        return self._emission.results.abandoned(lambda: {self._output.public_id(each.id) for each in state})
+
+    def _restate(
+        self, before: list[Any], messages: list[Any], to_messages: Callable[[Sequence[Any]], list[Message]]
+    ) -> None:
+        """The state's messages are shown anew, in its order, once the client has what it holds of them."""
+        stated = to_messages([message for message in messages if self._output.is_shown(message)])
+        for message in stated:
+            message.id = self._output.public_id(message.id)
+        order = [message.id for message in stated]
+        removed = {self._output.public_id(each.id) for each in before} - set(order)
+        gone = () if self.unsettled is None else self.unsettled.gone
+        self.unsettled = Unsettled(gone, stated, removed, order)
 
     def _caught_up(self, news: list[Any], waiting: bool) -> list[Event]:
         """Of a step that asks, only messages whose ids nodes gave: the others get new ids later."""
@@ -189,11 +240,6 @@ class Conversations:
     def _appended(self, news: list[Any]) -> list[str]:
         ids = [self._output.public_id(each.id) for each in news if each.id and self._output.is_shown(each)]
         return ids if len(ids) > 1 else []
-
-    def _snapshot(self, messages: list[Message]) -> Event:
-        for message in messages:
-            message.id = self._output.public_id(message.id)
-        return MessagesSnapshotEvent(messages=messages, **self._emission.tags(None))
 
 
 def open_calls(messages: Sequence[Any]) -> list[Mapping[str, Any]]:

@@ -15,13 +15,13 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ag_ui.core import Event
+from ag_ui.core import Event, Message
 
 from runcast.adapters.langgraph.content.message_content import text_of
 from runcast.adapters.langgraph.content.plain_values import plain
 from runcast.adapters.langgraph.stream.open_message import Emission, OpenMessage
 from runcast.adapters.langgraph.stream.parts import RUN_MARK, SEPARATOR, Namespaces, source_of
-from runcast.adapters.langgraph.stream.positions import UNKNOWN, Progress
+from runcast.adapters.langgraph.stream.positions import UNKNOWN, Progress, place_of
 from runcast.adapters.open_blocks import Meta
 from runcast.adapters.usage import counted
 from runcast.slim.folding.run_metadata import PLACE_KEY
@@ -74,6 +74,8 @@ class ModelOutput:
         self._progress = progress or Progress()
         self._namespaces = namespaces or Namespaces()
         self._places: dict[str, str] = {}  # public id of what this run emitted -> the place that emitted it
+        # the root agent's messages that no state of the root has held yet -> their reasoning
+        self._loose: dict[str, list[str]] = {}
 
     # ---------------------------------------------------------------- chunks
 
@@ -135,7 +137,7 @@ class ModelOutput:
 
     def _new(self, raw: str, meta: Mapping[str, Any], owner: str | None, **fields: Any) -> OpenMessage:
         made = OpenMessage(self._emission, raw, owner=owner, known=raw in self._public, **fields)
-        made.start = self._note_place(raw, meta)
+        made.start = self._note_place(raw, meta, owner)
         return made
 
     def _task(self, meta: Mapping[str, Any]) -> str:
@@ -153,23 +155,53 @@ class ModelOutput:
 
     # ---------------------------------------------------------------- places
 
-    def _note_place(self, message_id: str, meta: Mapping[str, Any]) -> Meta | None:
+    def begins(self, shown: Sequence[Message]) -> None:
+        """What the client shows at the start: of its latest turn, an interrupted step may not have been stored."""
+        for message in reversed(shown):
+            if message.role == "user":
+                break
+            if place_of(message) is not None and getattr(message, "subagent_run_id", None) is None:
+                self._loose[message.id] = []
+
+    def _note_place(self, message_id: str, meta: Mapping[str, Any], owner: str | None) -> Meta | None:
         """Remember which place emits a message; as metadata, if the place means something after the run."""
         namespace = self._task(meta)
         if ":" not in namespace:
             return None
         place = self._progress.place(namespace, meta.get("langgraph_step", UNKNOWN))
         self._places[message_id] = place
+        if owner is None:
+            self._loose[message_id] = []
         return {PLACE_KEY: place} if self._progress.stored else None
 
     def emitted_in(self, task_id: str) -> list[str]:
         """Ids of messages, reasoning and results of a task's failed attempt, which the next attempt repeats."""
         return [key for key, place in self._places.items() if self._progress.again(place, task_id)]
 
-    def forget(self, gone: Collection[str]) -> None:
-        """These messages were taken back: under the same ids they are new."""
+    def unkept(self, news: Sequence[Any], state: Sequence[Any]) -> list[str]:
+        """What the root agent said in the steps so far and the root's state does not hold, with its reasoning."""
+        if not self._loose:
+            return []
+        held: set[str | None] = {self.public_id(each.id) for each in news}
+        if self._loose.keys() - held:
+            held.update(self.public_id(each.id) for each in state)
+        gone = [
+            key for found, reasons in self._loose.items() if found not in held for key in (*reasons, found)
+        ]
+        self._loose.clear()
+        return [] if None in held else gone  # a reducer that gives no ids: nothing can be found in the state
+
+    def taken_back(self, gone: Collection[str]) -> list[Event]:
+        """Take messages back, if the client's view is known: under the same ids they are new."""
+        events = self._take_back(gone) if gone else []
+        if events:
+            self._forget(gone)
+        return events
+
+    def _forget(self, gone: Collection[str]) -> None:
         for key in gone:
             self._places.pop(key, None)
+            self._loose.pop(key, None)
         for task, failed in self._failed.items():
             self._failed[task] = [key for key in failed if key not in gone]
         for raw in [raw for raw, public in self._public.items() if public in gone]:
@@ -180,6 +212,8 @@ class ModelOutput:
     def _close(self, it: OpenMessage, *, broken: str | None = None) -> list[Event]:
         if it.reasoning is not None:
             self._places.update(dict.fromkeys(it.reasoning_ids(), self._places.get(it.id, "")))
+            if it.id in self._loose:
+                self._loose[it.id] = it.reasoning_ids()
         for raw in [raw for raw, held in self._open.items() if held is it]:
             del self._open[raw]
         return it.close(broken=broken)
@@ -195,7 +229,7 @@ class ModelOutput:
     def _superseded(self, task: str) -> list[Event]:
         """Take back what failed model runs of this task emitted: the next attempt emits its own."""
         gone = self._failed.pop(task, None)
-        return [] if gone is None else self._take_back(gone)
+        return [] if gone is None else self.taken_back(gone)
 
     def ended(self, run_id: str, message: Any, task: str) -> None:
         """A model run returned its final message, which has the id that the state will hold."""
@@ -231,9 +265,9 @@ class ModelOutput:
         """A message in one piece: of a model that does not stream, of a node itself, or a tool's result."""
         kind = message.type
         if kind in ("tool", "function"):
-            if self.held and not self._emission.results.knows(str(message.tool_call_id)):
+            if self.held and not self._emission.results.knows(str(message.tool_call_id), owner):
                 return []  # of a call that waits with its message: the state's values bring both
-            return self._emission.results.add(message, owner, self._note_place(message.id, meta))
+            return self._emission.results.add(message, owner, self._note_place(message.id, meta, owner))
         if kind == "ai":
             return self._answer(message, meta, owner)
         role = ROLES.get(kind if kind != "chat" else str(message.role), "assistant")

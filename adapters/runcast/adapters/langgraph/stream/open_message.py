@@ -233,11 +233,15 @@ class OpenMessage:
         emission = self._emission
         call.emitted = True
         call.id = call.id or f"{self.id}:call:{len(self.call_ids)}"
-        if self.owner is None and emission.is_shown(call.id):  # a subagent's messages are in no snapshot
-            call.repeated = True
-            emission.results.repeated(call.id)
-            return []
-        emission.results.announced(self.call_ids, call.id)
+        if emission.is_shown(call.id) or emission.results.is_taken(call.id, self.owner):
+            if self.owner is None:
+                call.repeated = True
+                emission.results.repeated(call.id)
+                return []
+            call.id = emission.results.renamed(
+                call.id, self.owner
+            )  # a subagent's messages are in no snapshot
+        emission.results.announced(self.call_ids, call.id, self.owner, self.id)
         start = None if emission.blocks.is_open(self.id) else self.start
         events = emission.blocks.call(
             call.id, call.name, message_id=self.id, owner=self.owner, metadata=start

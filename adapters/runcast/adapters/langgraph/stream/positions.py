@@ -10,11 +10,14 @@ around them runs again. Reads no checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ag_ui.core import Message
+
 from runcast.adapters.langgraph.stream.parts import SEPARATOR, Namespace, namespace_of, task_of
+from runcast.slim.folding.run_metadata import PLACE_KEY
 
 STEPS = "#"
 UNKNOWN = -1
@@ -34,6 +37,16 @@ def level_of(metadata: Mapping[str, Any], writes: Iterable[Any]) -> Level:
     """A stored checkpoint's level. `writes` are what tasks of the next superstep gave so far: task, channel, value."""
     done = {str(task) for task, channel, _ in writes if channel not in UNFINISHED}
     return Level(int(metadata.get("step", UNKNOWN)), done)
+
+
+def place_of(message: Message) -> str | None:
+    """The place that emitted this message, by its metadata."""
+    calls: Sequence[Any] = getattr(message, "tool_calls", None) or ()
+    for noted in (message, *calls):
+        place = (noted.metadata or {}).get(PLACE_KEY)
+        if isinstance(place, str):
+            return place
+    return None
 
 
 def stops(place: str) -> list[Stop]:

@@ -16,6 +16,7 @@ from ag_ui.core import Event
 from runcast.adapters.errors import describe
 from runcast.adapters.langgraph.options import Subagents
 from runcast.adapters.langgraph.stream.parts import Namespace, Namespaces, called_for
+from runcast.adapters.langgraph.stream.tool_results import Results
 from runcast.adapters.open_blocks import OpenBlocks
 from runcast.slim.values.type_guards import as_mapping
 
@@ -34,10 +35,16 @@ class Scopes:
     """The graphs of one run, by namespace."""
 
     def __init__(
-        self, blocks: OpenBlocks, *, subagents: Subagents = "attributed", namespaces: Namespaces | None = None
+        self,
+        blocks: OpenBlocks,
+        results: Results,
+        *,
+        subagents: Subagents = "attributed",
+        namespaces: Namespaces | None = None,
     ) -> None:
         self._namespaces = namespaces or Namespaces()
         self._blocks = blocks
+        self._results = results
         self._mode = subagents
         self._scopes: dict[Namespace, Scope] = {(): Scope(None, None)}
         self._calls: dict[str, Mapping[str, Any]] = {}  # running task -> the tool call it was started for
@@ -58,7 +65,8 @@ class Scopes:
             self._scopes[ns].agent = agent
         call = called_for(data.get("input"))
         if call is not None:
-            self._calls[str(data["id"])] = call
+            shown = self._results.shown_as(str(call["id"]), self._scopes[ns].owner)
+            self._calls[str(data["id"])] = {**call, "id": shown}
         return events
 
     def _discover(self, ns: Namespace, agent: str | None) -> list[Event]:

@@ -1,0 +1,91 @@
+"""What people build with LangGraph's middleware, teams and graphs: right after every turn, and torn and gone on.
+
+The default is the scenes that have found something; the long form plays all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runcast.adapters.langgraph.options import Stream
+from tests.adapters.harness import asked
+from tests.adapters.langgraph.stage import over_both_streams
+from tests.adapters.langgraph.wide import hooks, own_hooks, shapes, teams
+from tests.adapters.langgraph.wide.book import SCENES
+from tests.adapters.langgraph.wide.playing import opened, outcome, right
+from tests.conftest import LONG
+from tests.e2e.oracle import Oracle
+
+pytestmark = pytest.mark.oracle
+BOOKS = (hooks, own_hooks, shapes, teams)  # they write their scenes down
+FOUND = (
+    *(
+        "approval let go",
+        "redaction with approval behind",
+        "two drafts, second kept",
+        "two drafts, joined kept",
+    ),
+    *("a draft with a call, second kept", "a model's answer dressed up", "a guard that asks another model"),
+    *(
+        "deep: the same subagent twice at once",
+        "deep: the general subagent",
+        "supervisor: nested, full history",
+    ),
+    *("supervisor: two handovers at once", "supervisor: a handover beside a tool", "supervisor: forwarding"),
+    *("supervisor: no handover messages", "swarm: a handover beside a tool", "swarm: two handovers at once"),
+    *("by hand: alice hands over to its parent", "by hand: an unnamed agent in a node, last word kept"),
+    *(
+        "by hand: a router that is not kept",
+        "by hand: a subgraph with another state",
+        "words that no state keeps",
+    ),
+    *("a question in a subgraph that a node runs", "all messages replaced", "pii of tool results"),
+)
+TORN = ("approval let go", "an edited message with tools", "by hand: alice hands over to its parent")
+NAMES = sorted(SCENES) if LONG else FOUND
+REDACTED = (
+    "pii of tool results",
+)  # langchain redacts the events of v3, not what it stores of the model's call
+
+
+@over_both_streams
+@pytest.mark.parametrize("name", NAMES)
+async def test_the_client_shows_what_the_graph_holds_after_every_turn(
+    oracle: Oracle, name: str, stream: Stream
+):
+    stage = opened(name, stream, oracle)
+    for words in SCENES[name].turns:
+        await stage.turn(words)
+        if stream == "v3" and name in REDACTED:
+            assert "@" not in str(stage.view["messages"])
+        else:
+            await right(stage, oracle)
+
+
+@pytest.mark.parametrize("name", sorted(SCENES) if LONG else TORN)
+async def test_a_run_that_is_torn_goes_on_to_the_same_end(oracle: Oracle, name: str):
+    scene = SCENES[name]
+    whole = opened(name, "v2", oracle)
+    for words in scene.turns:
+        await whole.turn(words)
+    expected = await outcome(whole, ordered=scene.ordered)
+    for number, run in enumerate(whole.runs):
+        for until in sorted({1, 2, *range(1, len(run), 3 if LONG else 7)} & set(range(1, len(run)))):
+            found = await torn(oracle, name, number, until, bool(asked(run)))
+            assert scene.unlike or found == expected, f"run {number + 1} torn after {until} events"
+
+
+async def torn(oracle: Oracle, name: str, number: int, until: int, asks: bool) -> Any:
+    """The end of this scene, when the process of one of its runs dies after so many events."""
+    scene, stage = SCENES[name], opened(name, "v2", oracle)
+    for at, words in enumerate(scene.turns):
+        stage.until = until if at == number else None
+        await stage.turn(words)
+        if at == number:
+            await stage.go_on()
+            while stage.interrupts and not asks:  # the answer was lost with its process
+                await stage.turn(words)
+    await right(stage, oracle)
+    return await outcome(stage, ordered=scene.ordered)
