@@ -24,7 +24,7 @@ SHELLS = tuple(
         r"adapters/(frameworks|driving/(fault_log|pump|sink_thread))\.py",
         r"adapters/[a-z_]+/(adapter|announcement|callbacks|client|hosting|plugin)\.py",
         r"adapters/langgraph/(graph_stream|preparation|probe)\.py",
-        r"adapters/adk/running/\w+\.py",
+        r"adapters/(adk|langgraph)/running/\w+\.py",
         r"slim/log/\w+\.py",
         r"slim/archive/(?!lineage)\w+\.py",
         r"slim/stores/.+",

@@ -11,6 +11,8 @@ from runcast.adapters.adapter import (
     DrawnEdge,
     DrawnNode,
     Forgetting,
+    Kept,
+    Portable,
     ResumePoint,
     drawing_of,
 )
@@ -44,7 +46,9 @@ __all__ = [
     "Failure",
     "Forgetting",
     "InvalidInput",
+    "Kept",
     "OpenBlocks",
+    "Portable",
     "ResumePoint",
     "RunFrame",
     "RunIds",

@@ -120,6 +120,30 @@ def drawing_of(adapter: object) -> Drawing:
     return adapter.drawing() if isinstance(adapter, Drawable) else Drawing()
 
 
+class Kept(Protocol):
+    """What a framework keeps of threads, as it moves to another store: rows of JSON values."""
+
+    def rows(self, thread_id: str, *, prefix: str = "") -> AsyncIterator[dict[str, Any]]:
+        """What is kept of a thread; nothing for one that the framework does not know. Inside the framework the ids of the
+        thread and its runs carry the prefix."""
+        ...
+
+    async def store(self, thread_id: str, rows: Sequence[dict[str, Any]], *, prefix: str = "") -> None:
+        """Store such rows, from wherever they come; reading them runs nothing. `InvalidInput` for rows that are none, and
+        for a thread that is there already; then nothing was stored."""
+        ...
+
+
+@runtime_checkable
+class Portable(Protocol):
+    """An adapter that can export and import what its framework keeps of a thread."""
+
+    @property
+    def kept(self) -> Kept:
+        """What its framework keeps."""
+        ...
+
+
 @runtime_checkable
 class Forgetting(Protocol):
     """An adapter that can delete what its framework keeps of a thread."""

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
+from runcast.adapters.frameworks import Hosting
 from runcast.app import Cast
 from runcast.app.cli.commands import app
+from runcast.app.cli.run_commands import Served, adapters_of
 from tests.app.agents import Gated, asker, parrot, tooled
 from tests.app.serving import over, run_input
 from tests.house.tree import ROOT
@@ -93,9 +96,53 @@ def test_a_thread_is_told_again(url: str) -> None:
 def test_a_thread_is_carried_over(url: str, tmp_path: Path) -> None:
     file, other = tmp_path / "t1.jsonl.gz", f"sqlite:///{tmp_path}/other.db"
     ran("export", "t1", "--url", url, "-o", str(file))
-    assert told("import", str(file), "--url", other) == {"thread_id": "t1", "threads": ["t1"]}
+    assert told("import", str(file), "--url", other) == {
+        "thread_id": "t1",
+        "threads": ["t1"],
+        "left_out": {},
+    }
     assert told("show", "t1", "--url", other)["size"]["events"] == 14
     assert "t1" in ran("import", str(file), "--url", other)
+
+
+GRAPH = """
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, MessagesState, StateGraph
+builder = StateGraph(MessagesState)
+builder.add_node("count", lambda state: {"messages": [AIMessage(f"{len(state['messages'])} messages")]})
+graph = builder.add_edge(START, "count").compile()
+"""
+
+
+def test_a_thread_takes_its_agents_checkpoints_along(tmp_path: Path) -> None:
+    (tmp_path / "counting.py").write_text(GRAPH)
+    agent, file = f"{tmp_path}/counting.py:graph", tmp_path / "t1.jsonl"
+    here, there = (f"sqlite:///{tmp_path}/{name}.db" for name in ("here", "there"))
+
+    async def say(url: str, text: str) -> str:
+        async with AsyncExitStack() as stack:
+            agents = await adapters_of(Served([agent], Hosting(url)), stack)
+            cast = await stack.enter_async_context(Cast.open(url, agents=agents, watch=False))
+            await (await cast.say("t1", text)).result()
+            state = await cast.state("t1")
+            assert state is not None
+            return str(state.history[-1].content)
+
+    assert asyncio.run(say(here, "one")) == "1 messages"
+    ran("export", "t1", "--url", here, "--agent", agent, "-o", str(file))
+    assert '"beside":"agent"' in file.read_text()
+    assert "left out: what the framework of agent 'counting' keeps" in ran(
+        "import", str(file), "--url", f"{there}-bare"
+    )
+    assert "left out" not in ran("import", str(file), "--url", there, "--agent", agent)
+    assert asyncio.run(say(there, "two")) == "3 messages"
+    ran("export", "t1", "--url", there, "--agent", agent, "-o", str(file))
+    kept = [
+        json.loads(each)["row"]
+        for each in file.read_text().splitlines()
+        if each.startswith('{"beside":"agent"')
+    ]
+    assert len([each for each in kept if "checkpoint" in each]) > 3, "both runs are in the checkpointer"
 
 
 def test_a_thread_is_written_to_be_read(url: str) -> None:

@@ -38,13 +38,13 @@ from runcast.adapters.adk.options import AdkOptions, RunStart
 from runcast.adapters.adk.plain_values import changes, plain, visible
 from runcast.adapters.adk.running.active_runs import ActiveRun, ActiveRuns
 from runcast.adapters.adk.running.client_side import ClientSide
+from runcast.adapters.adk.running.kept_session import KeptSession
 from runcast.adapters.adk.running.observers import Put, RunObserver, has_agent_tools, merged
 from runcast.adapters.adk.running.runner import (
     ReadOnce,
     Rewinding,
     Runnable,
     as_runner,
-    delete_session,
     for_one_run,
 )
 from runcast.adapters.adk.stream.parts import InnerPart, ModelCall
@@ -84,6 +84,7 @@ class AdkAdapter:
     ) -> None:
         self._runner = as_runner(agent, app_name, session_service)
         self._user_id = user_id
+        self.kept = KeptSession(self._runner, user_id)
         self._options = options
         self._config = run_config or RunConfig()
         self._runs = ActiveRuns()
@@ -119,8 +120,7 @@ class AdkAdapter:
 
     async def forget(self, thread_id: str) -> None:
         """Delete the thread's session and its artifacts; where `user_id` is a function, those of every user."""
-        users = None if callable(self._user_id) else self._user_id
-        await delete_session(self._runner, thread_id, user_id=users)
+        await self.kept.forget(thread_id)
 
     def capabilities(self) -> AgentCapabilities:
         """What this agent can do."""

@@ -6,7 +6,6 @@ the active runs. It does not know what the stream's parts mean.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping
@@ -15,7 +14,6 @@ from functools import cached_property
 from typing import Any, Literal, Unpack
 
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
-from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from runcast.adapters.adapter import Drawing, ResumePoint
 from runcast.adapters.client_schemas import AgentSchemas
@@ -28,6 +26,7 @@ from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.intake.plan import ALL_ROLES
 from runcast.adapters.langgraph.options import ClientFields, LangGraphOptions
 from runcast.adapters.langgraph.preparation import Preparation, Prepared
+from runcast.adapters.langgraph.running.kept_checkpoints import KeptCheckpoints
 from runcast.adapters.langgraph.translator import LangGraphTranslator
 from runcast.adapters.run_frame import RunIds
 from runcast.adapters.translator import translate_sync
@@ -91,13 +90,12 @@ class LangGraphAdapter:
 
     async def forget(self, thread_id: str) -> None:
         """Delete the thread's checkpoints, of subgraphs too. A remote graph keeps its own: delete them there."""
-        saver: Any = self.saver
-        base: Any = BaseCheckpointSaver
-        if isinstance(saver, base):
-            if saver.__class__.adelete_thread is base.adelete_thread:  # of synchronous programs
-                await asyncio.to_thread(saver.delete_thread, thread_id)
-            else:
-                await saver.adelete_thread(thread_id)
+        await self.kept.forget(thread_id)
+
+    @property
+    def kept(self) -> KeptCheckpoints:
+        """The checkpoints of threads, as they move to another store."""
+        return KeptCheckpoints(self.saver, self._options.import_types)
 
     def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncIterator[Event]:
         """One run; a refused one is RUN_STARTED and RUN_ERROR, and touches nothing."""

@@ -64,6 +64,8 @@ class LangGraphOptions:
     """The kinds of files that the agent's model takes: pages offer to add them. Nothing but its user knows."""
     durability: Literal["sync", "async", "exit"] | None = None
     """When the graph's checkpointer writes; None leaves it to the graph."""
+    import_types: Collection[type] = ()
+    """Your own types in the state that an imported thread may hold, beside messages and Python's plain values."""
     max_queue: int = 1_000
     """Events that wait for a slow consumer before text is merged, as far as the order of events allows."""
     max_raw_nodes: int = 2_000

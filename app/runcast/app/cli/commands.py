@@ -18,7 +18,7 @@ try:
 except ImportError as error:
     raise ImportError("for the command line, install runcast[cli]") from error
 
-from runcast.app.cli import keeping_commands, run_commands, say_command, thread_commands
+from runcast.app.cli import archive_commands, keeping_commands, run_commands, say_command, thread_commands
 from runcast.app.cli.common import finish, guarded
 from runcast.app.cli.doctor import examine
 from runcast.app.cli.settings import Settings
@@ -99,8 +99,8 @@ app.command(rich_help_panel=RUNS)(run_commands.serve)
 app.command(rich_help_panel=RUNS)(say_command.say)
 for command in (thread_commands.ls, thread_commands.show, thread_commands.replay, thread_commands.tail):
     app.command(rich_help_panel=THREADS)(command)
-app.command(rich_help_panel=CARE)(thread_commands.export)
-app.command("import", rich_help_panel=CARE)(thread_commands.import_)
+app.command(rich_help_panel=CARE)(archive_commands.export)
+app.command("import", rich_help_panel=CARE)(archive_commands.import_)
 app.command(rich_help_panel=CARE)(thread_commands.compact)
 app.command(rich_help_panel=CARE)(keeping_commands.prune)
 app.command(rich_help_panel=CARE)(keeping_commands.rm)

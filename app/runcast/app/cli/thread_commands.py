@@ -1,4 +1,4 @@
-"""Commands for stored threads: list, show, read, export, import, compact.
+"""Commands for stored threads: list, show, read, compact.
 
 Knows the log; does not serve.
 """
@@ -6,10 +6,8 @@ Knows the log; does not serve.
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from pathlib import Path
 from typing import Annotated, Any
 
 try:
@@ -19,12 +17,11 @@ try:
 except ImportError as error:
     raise ImportError("for the command line, install runcast[cli]") from error
 
-from runcast.app.cli.common import compactly, finish, guarded, known, line, opened, thread_ids, working
+from runcast.app.cli.common import finish, guarded, known, line, opened, thread_ids, working
 from runcast.app.errors import BadRequest
 from runcast.app.host.thread_reader import Threads
 from runcast.app.http.thread_routes import run_row
-from runcast.slim import Entry, RunLog, SlimSerializer, encode, export_evidence, fold
-from runcast.slim.archive.line_files import read_file
+from runcast.slim import Entry, RunLog, SlimSerializer, encode
 
 Url = Annotated[str | None, typer.Option(help="The log's store; by default RUNCAST_URL.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
@@ -142,116 +139,6 @@ def _print(seq: int, event: Any, as_json: bool) -> None:
     words = ("delta", "step_name", "tool_call_name", "content", "message", "name")
     text = next((str(getattr(event, word)) for word in words if getattr(event, word, None)), "")
     screen.print(f"{seq:>6}  {getattr(event.type, 'value', event.type)!s:<26} {text[:160]!r}", markup=False)
-
-
-@guarded
-def export(
-    thread: Annotated[
-        str | None, typer.Argument(help="One thread; --all for all of them.", autocompletion=thread_ids)
-    ] = None,
-    url: Url = None,
-    every: Annotated[bool, typer.Option("--all", help="All threads, in one archive.")] = False,
-    tenant: Tenant = "",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; .gz compresses.")] = None,
-    evidence: Annotated[
-        bool, typer.Option("--evidence", help="Write an evidence artifact of one run.")
-    ] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Write the conversation as text.")] = False,
-    jsonl: Annotated[
-        bool, typer.Option("--jsonl", help="Write everything, for `import` (the default).")
-    ] = False,
-    run: Annotated[str | None, typer.Option(help="The run for --evidence; by default the newest.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print as JSON what was written to --output.")] = False,
-) -> None:
-    """Write a thread to a file: as JSON Lines, as evidence, or as text; or all threads of a tenant as JSON Lines."""
-    if (thread is None) is not every:
-        raise BadRequest("name a thread, or give --all")
-    if evidence + markdown + jsonl + (every and (evidence or markdown)) > 1:
-        raise BadRequest("choose one of --evidence, --jsonl and --markdown")
-    if json and output is None:
-        raise BadRequest("--json describes the file that was written: give --output")
-
-    async def work() -> None:
-        async with opened(url) as whole:
-            log = whole.for_tenant(tenant) if tenant else whole
-            if thread is None:
-                await _export_all(log, output)
-                return
-            await known(log, thread)
-            if evidence:
-                name = run or (await log.runs(thread))[-1].run_id
-                artifact = export_evidence(await log.entries(thread), run_id=name, projection="fold")
-                _write(output, compactly(artifact) + b"\n")
-            elif markdown:
-                _write(output, (await _markdown(log, thread)).encode())
-            elif output is not None:
-                with working(f"writing {output.name}"):
-                    await log.archive.export_file(thread, output)
-            else:
-                async for each in log.archive.export_lines(thread):
-                    line(each)
-
-    asyncio.run(work())
-    if output is not None and json:
-        finish({"thread_id": thread, "file": str(output), "bytes": output.stat().st_size})
-
-
-async def _export_all(log: RunLog, output: Path | None) -> None:
-    if output is not None:
-        with working(f"writing {output.name}"):
-            await log.archive.export_file(None, output)
-        return
-    async for each in log.archive.export_all():
-        line(each)
-
-
-async def _markdown(log: RunLog, thread: str) -> str:
-    parts = [f"# {thread}\n"]
-    for message in fold(await log.restore(thread)).messages:
-        if message.role == "activity":
-            continue
-        calls = [
-            f"`{call.function.name}({call.function.arguments})`"
-            for call in getattr(message, "tool_calls", None) or ()
-        ]
-        text = "" if message.content is None else str(message.content)
-        parts.append(f"**{message.role}**\n\n" + "\n\n".join(filter(None, [text, *calls])) + "\n")
-    return "\n".join(parts)
-
-
-def _write(output: Path | None, data: bytes) -> None:
-    if output is None:
-        sys.stdout.buffer.write(data)
-    else:
-        output.write_bytes(data)
-
-
-@guarded
-def import_(
-    file: Annotated[Path, typer.Argument(help="A file that `export` wrote; - is standard input.")],
-    url: Url = None,
-    tenant: Tenant = "",
-    json: Json = False,
-) -> None:
-    """Import exported threads."""
-
-    async def work() -> list[str]:
-        async with opened(url, new=True) as whole:
-            archive = (whole.for_tenant(tenant) if tenant else whole).archive
-            with working(f"reading {file.name}"):
-                return await archive.import_all(_stdin() if str(file) == "-" else read_file(file))
-
-    threads = asyncio.run(work())
-    if json:
-        finish({"thread_id": threads[-1], "threads": threads})
-    else:
-        for thread in threads:
-            screen.print(f"imported thread {thread}", markup=False)
-
-
-async def _stdin() -> AsyncIterator[bytes]:
-    for each in sys.stdin.buffer:
-        yield each
 
 
 @guarded

@@ -27,6 +27,7 @@ from runcast.app.host.outlets import elsewhere, outlets, own_hub
 from runcast.app.host.thread_reader import Threads
 from runcast.app.keeping.forgetting import Forgetter
 from runcast.app.keeping.retention import Retention
+from runcast.app.keeping.thread_archives import ThreadArchives
 from runcast.app.nodes.annotations import Annotations
 from runcast.app.nodes.handover import Edge, OnBusy, RemoteRun, RunRequest, input_for
 from runcast.app.nodes.node import Node
@@ -98,6 +99,7 @@ class Cast:
         self.forgetter = Forgetter(self)
         self.retention = Retention(self)
         self.outbox = Outbox(self)
+        self.archives = ThreadArchives(self)  # threads with all that is kept of them, to and from a file
         self.forget = self.forgetter.forget  # a thread and all that is kept of it, on every node
         self.remote_runs: WeakSet[RemoteRun] = WeakSet()
         self.closing: bool = False if host is None else host.closing  # takes no more runs

@@ -7,8 +7,9 @@ Knows adapters; does not know users and their tenants (`access_policy.py`).
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, cast
 
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput, RunFinishedEvent, RunStartedEvent
@@ -20,6 +21,8 @@ from runcast.adapters import (
     Described,
     Drawing,
     Forgetting,
+    Kept,
+    Portable,
     ResumePoint,
     drawing_of,
 )
@@ -74,6 +77,13 @@ class ForTenant:
         if isinstance(self._adapter, Forgetting):
             await self._adapter.forget(self._prefix + thread_id)
 
+    @property
+    def kept(self) -> Kept:
+        """What the framework keeps of this tenant's threads; no attribute where the adapter cannot export it."""
+        if not isinstance(self._adapter, Portable):
+            raise AttributeError("this agent's framework exports nothing")
+        return _OwnKept(self._adapter.kept, self._prefix)
+
     def capabilities(self) -> AgentCapabilities:
         """The agent's capabilities, the same for all tenants."""
         return self._adapter.capabilities()
@@ -90,6 +100,20 @@ class ForTenant:
     def drawing(self) -> Drawing:
         """The agent's graph, the same for all tenants."""
         return drawing_of(self._adapter)
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnKept:
+    """What a framework keeps of one tenant's threads; rows carry the tenant's own ids."""
+
+    kept: Kept
+    prefix: str
+
+    def rows(self, thread_id: str, *, prefix: str = "") -> AsyncIterator[dict[str, Any]]:
+        return self.kept.rows(thread_id, prefix=self.prefix + prefix)
+
+    async def store(self, thread_id: str, rows: Sequence[dict[str, Any]], *, prefix: str = "") -> None:
+        await self.kept.store(thread_id, rows, prefix=self.prefix + prefix)
 
 
 def coded(tenant: str) -> str:

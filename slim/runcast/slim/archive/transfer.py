@@ -44,7 +44,9 @@ ENDS: tuple[RunStatus, ...] = ("completed", "failed", "interrupted", "cancelled"
 LONGEST_EPOCH = 64  # as readers bring it back
 LONGEST_RUN_ID = 4_096  # a subagent's id holds its parents' ids
 LATEST = 2**53  # milliseconds that every store and every reader can hold
+LONGEST_TITLE = 1_000  # characters
 MARK, RAW = b',"event":', b',"raw":'
+BESIDE = b'{"beside":'  # begins a line of what is kept outside the log; a host imports it
 Line = dict[str, Any]
 
 
@@ -62,6 +64,8 @@ async def export_lines(store: Store, derived: Derived, key: Key) -> AsyncIterato
         "whole": whole,
         "epoch": thread.epoch,
     }
+    if thread.title is not None:
+        header["title"] = thread.title
     if not whole:  # another epoch, the same for every export of what is left
         pruned = [run.run_id for run in runs if run.pruned]
         header["epoch"] = sha256(orjson.dumps([thread.epoch, thread.last_seq, pruned])).hexdigest()[:32]
@@ -145,6 +149,7 @@ class Importer:
         self._number = 0
         self._events: list[NewEvent] = []
         self._raws: list[NewEvent] = []
+        self._title: str | None = None
         self._known = False  # the thread of these lines was imported before
         self.threads: list[str] = []
 
@@ -168,7 +173,7 @@ class Importer:
                 if not self._known:
                     await self._open(header)
                 self.threads.append(str(header["thread_id"]))
-            elif not self._known:
+            elif not self._known and not line.startswith(BESIDE):
                 await self._take(line, number)
         if not self.threads:
             raise WireError("no lines", expected="a thread as export writes it")
@@ -180,6 +185,8 @@ class Importer:
         if self._lease is not None:
             await self._end_run()
             await self._append(self._lease, until=None)
+            if self._title is not None:
+                await self._store.rename(self._lease.key, self._title)
             self._lease, self._next = None, 1
 
     async def _undo(self, lease: Lease) -> None:
@@ -203,6 +210,7 @@ class Importer:
 
     async def _open(self, header: Line) -> None:
         until = self._now + self._lease_ms
+        self._title = header.get("title")
         epoch = str(header.get("epoch") or self._new_id())
         self._lease = await self._store.acquire(
             self._key(header), owner=self._owner, now=self._now, until=until, epoch=epoch
@@ -288,6 +296,8 @@ def _header(line: bytes) -> Line:
         identifier("the header's thread_id", header["thread_id"])
         if header.get("epoch"):
             identifier("the header's epoch", header["epoch"], longest=LONGEST_EPOCH)
+        if "title" in header:
+            identifier("the header's title", header["title"], longest=LONGEST_TITLE)
     except (KeyError, TypeError, ValueError) as error:
         raise WireError(f"no exported thread ({error})", expected="the lines that export writes") from error
     return header

@@ -50,22 +50,6 @@ def for_one_run(runner: Runner, service: BaseSessionService, plugins: Sequence[B
     return own
 
 
-async def delete_session(runner: Runner, session_id: str, *, user_id: str | None) -> None:
-    """Delete a session with its artifacts, those of the whole user excepted; of every user without a `user_id`."""
-    app, service, artifacts = runner.app_name, runner.session_service, runner.artifact_service
-    users = {user_id}
-    if user_id is None:
-        found = await service.list_sessions(app_name=app)
-        users = {each.user_id for each in found.sessions if each.id == session_id}
-    for user in users:
-        place: dict[str, Any] = {"app_name": app, "user_id": user, "session_id": session_id}
-        if artifacts is not None:
-            for name in await artifacts.list_artifact_keys(**place):
-                if not name.startswith("user:"):
-                    await artifacts.delete_artifact(**place, filename=name)
-        await service.delete_session(**place)
-
-
 class _RunPlugins(PluginManager):
     """The user's plugins and those of one run, which need no callback for each streamed event."""
 

@@ -1,0 +1,1 @@
+"""What is kept of runs: the checkpoints of a graph, as they move to another store."""
