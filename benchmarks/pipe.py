@@ -136,7 +136,7 @@ def memory_row(home: Path, sizes: tuple[int, int]) -> Row:
 
 
 def run(quick: bool) -> list[Row]:
-    tokens, rounds, runs = (300, 1, 3) if quick else (5_000, 7, 40)
+    tokens, rounds, runs = (300, 1, 3) if quick else (5_000, 5, 40)
     ways = (*STAGES, *ALONE, "frozen")
     found: dict[str, Taken] = {}
     for together in [ways] if quick else [(way,) for way in ways]:  # each by itself where it is measured
