@@ -16,7 +16,7 @@ JOBS ?= auto
 export PATH := $(CURDIR)/$(NODE):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup js web demo test lint cores check format chaos bench figures fuzz build constraints clean picture
+.PHONY: help setup js web demo test lint cores check format chaos bench figures fuzz mutants build constraints clean picture
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -86,6 +86,9 @@ picture: setup  ## the pictures in docs/ anew: the demo's own run, killed and re
 	RUNCAST_SCREENSHOTS=build/pictures $(BIN)/python -m pytest -q -n 0 tests/e2e/test_page_demo.py tests/e2e/test_page_form.py \
 	  tests/e2e/test_page_graph.py tests/e2e/test_page_everywhere.py tests/e2e/test_page_pictures.py -k "kills or axe or langgraph or graph or context"
 	for each in $(PICTURED); do cp build/pictures/$${each%=*}.png docs/$${each#*=}.png; done
+
+mutants: setup  ## faults put in by hand, one at a time, against the tests that mirror them; ARGS="--only leases --jobs 4"
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 build: setup  ## wheel and sdist in dist/
 	$(BIN)/python -m build --installer uv

@@ -71,6 +71,7 @@ class Ledger:
         self._planned: dict[str, tuple[int, int]] = {}  # thread -> nodes, tokens a node
         self._promised: dict[str, set[str]] = {}
         self._stored: dict[str, list[str]] = {}
+        self._where: dict[str, Iterable[str]] = {}
         self._read: list[tuple[str, str, list[str], Iterable[str]]] = []
         self._faults: list[str] = []
 
@@ -94,9 +95,10 @@ class Ledger:
         self._read.append((reader, thread, text.split(), seen))
         self.promised(thread, text)
 
-    def stored(self, thread: str, text: str) -> None:
-        """All that the log holds at the end."""
+    def stored(self, thread: str, text: str, where: Iterable[str] = ()) -> None:
+        """All that the log holds at the end; `where` are lines about its runs, for the report of a double."""
         self._stored[thread] = text.split()
+        self._where[thread] = where
 
     def note(self, name: str, value: float) -> None:
         """A number that the line also tells."""
@@ -110,10 +112,17 @@ class Ledger:
             for token in map(Token.read, texts)
             if token.last
         }
-        for line in written.read_text().splitlines():
-            thread, node, attempt = line.split()
+        begun = [line.split() for line in written.read_text().splitlines()]
+        for thread, node, attempt in begun:
             if int(attempt) > done.get((thread, int(node)), int(attempt)):
                 self._doubled(f"{thread}: node {node} began again after its end")
+                told = [text for text in self._stored[thread] if text.startswith(f"{node}.")]
+                attempts = [each[2] for each in begun if each[:2] == [thread, node]]
+                print(
+                    f"{thread}, node {node}: begun as {attempts}, the log holds {told}",
+                    *self._where[thread],
+                    sep="\n  ",
+                )
 
     # ------------------------------------------------------------- settling
 

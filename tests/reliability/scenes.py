@@ -89,7 +89,12 @@ async def told_the_end(ledger: Ledger, watchers: Sequence[Watcher], patience: fl
 async def settle(ledger: Ledger, log: RunLog, effects: Path | None = None) -> None:
     """Read the log, and make the ledger up."""
     for thread in ledger.threads:
-        ledger.stored(thread, words(await log.entries(thread)))
+        where = [
+            f"{run.run_id} {run.edge} of {run.parent}: {run.status}, seq {run.first_seq}-{run.last_seq}, attempt "
+            f"{run.attempt}, {run.started_at}-{run.ended_at}"
+            for run in await log.runs(thread)
+        ]
+        ledger.stored(thread, words(await log.entries(thread)), where)
     if effects is not None:
         ledger.effects(effects)
     ledger.settle()

@@ -1,0 +1,1 @@
+"""Faults put in by hand, to see which tests notice them: `make mutants`."""

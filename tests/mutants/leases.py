@@ -1,0 +1,232 @@
+"""Faults of leases: who may write a thread, how long, and what a run that lost its owner may still do."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import Fault, faults
+
+LOG = "slim/runcast/slim/log/"
+SQL = "slim/runcast/slim/stores/sql/"
+APP = "app/runcast/app/"
+
+
+FAULTS: tuple[Fault, ...] = (
+    *faults(
+        LOG + "lease_renewal.py",
+        "tests/slim/log/test_lease_renewal.py",
+        ("while not closed.done():", "while False:"),
+        ("await asyncio.wait({closed}, timeout=self._pause)", "await asyncio.wait({closed})"),
+        ("> SILENT_LEASES * self._options.lease_ms / 1_000", "> self._options.lease_ms / 1_000"),
+        ("if not held or monotonic() - self._seen > SILENT_LEASES", "if not held or 0 > SILENT_LEASES"),
+        ("until=self._options.clock() + self._options.lease_ms", "until=self._options.clock()"),
+        ("self._loop.call_soon_threadsafe(self._lost, lease)", "pass"),
+        (
+            "        except StoreError as error:\n            LOG",
+            "        except LookupError as error:\n            LOG",
+        ),
+        ("            self._end()  # also when", "            pass  # also when"),
+        ("                self._seen = monotonic()\n", "                pass\n"),
+        ('LOG.warning("%d leases could', 'LOG.debug("%d leases could'),
+    ),
+    *faults(
+        LOG + "engine.py",
+        "tests/slim/log/test_lease_renewal.py tests/slim/log/test_lease.py tests/slim/log/test_notes.py -k 'not postgres'",
+        ("            writer.out.lose(lease)", "            pass"),
+        ("if (lease := writer.out.lease) is not None]", "if (lease := writer.out.lease) is None]"),
+        ("return writer is not None and writer.out.lease is not None", "return writer is not None"),
+        ("return writer is not None and writer.out.lease is not None", "return False"),
+        ("            await self._each(Writer.close, list(self._writers.values()))", "            pass"),
+        ("            await writer.close(cut=cut)", "            await writer.close()"),
+    ),
+    *faults(
+        LOG + "batches.py",
+        "tests/slim/log/test_lease.py tests/slim/log/test_leftovers.py tests/slim/log/test_lease_renewal.py "
+        "tests/slim/log/test_failures.py -k 'not postgres'",
+        (
+            "if self._answer is None and self.lease is not None and self.lease.token == lease.token:",
+            "if False:",
+        ),
+        ("now + self._options.lease_ms, self._options.new_id()", "now, self._options.new_id()"),
+        (
+            "            self._send(self._made(lease, (), (), release=True))",
+            "            self._send(self._made(lease, (), ()))",
+        ),
+        (
+            "        elif cut and run is not None and run.end is None:",
+            "        elif run is not None and run.end is None:",
+        ),
+        (
+            "        elif cut and run is not None and run.end is None:",
+            "        elif not cut and run is not None and run.end is None:",
+        ),
+        ("until = None if end is not None or release else now", "until = None if release else now"),
+        (
+            "            self._sent = replace(self._sent, until=self._options.clock() + self._options.lease_ms)",
+            "            pass",
+        ),
+        (
+            "        if batch.until is None:\n            self.lease = None",
+            "        if batch.until is None:\n            pass",
+        ),
+        ("        self.fenced = error\n", "        self.fenced = None\n"),
+        ("            self.run = None  # no event was written", "            pass  # no event was written"),
+        ("        self.lease = self.run = self.failure = None\n", "        self.run = self.failure = None\n"),
+        ("        self._count.leases_lost += 1", "        self._count.leases_lost += 0"),
+    ),
+    *faults(
+        LOG + "writer.py",
+        "tests/slim/log/test_lease.py tests/slim/log/test_leftovers.py tests/slim/log/test_given_up.py "
+        "tests/slim/log/test_failures.py tests/slim/log/test_append.py -k 'not postgres'",
+        ("                await out.release()  # or the thread", "                pass  # or the thread"),
+        (
+            "            if lease.last_run is not None and await self._is_used(plan.run_id):",
+            "            if False:",
+        ),
+        (
+            '            if out.is_running:\n                raise Conflict(f"run {out.run_id!r} is active here: end it before another',
+            '            if False:\n                raise Conflict(f"run {out.run_id!r} is active here: end it before another',
+        ),
+        (
+            "            if self.out.lease is not None:\n                return ()  #",
+            "            if False:\n                return ()  #",
+        ),
+        (
+            "        elif self.out.fenced is not None:\n            raise _again(self.out.fenced)",
+            "        elif False:\n            raise _again(self.out.fenced)",
+        ),
+        (
+            "                if running:\n                    self._start_checks()",
+            "                if False:\n                    self._start_checks()",
+        ),
+    ),
+    *faults(
+        LOG + "recovery.py",
+        "tests/slim/log/test_lease.py tests/slim/log/test_notes.py tests/slim/log/test_given_up.py -k 'not postgres'",
+        (
+            "for key, run in found if not self._core.owns(key)]\n\n    async def truncated",
+            "for key, run in found]\n\n    async def truncated",
+        ),
+        (
+            "self._core.abandon(self._scope.key(thread_id), cut=False)",
+            "self._core.abandon(self._scope.key(thread_id))",
+        ),
+        (
+            "        if self._core.owns(key):\n            return []",
+            "        if False:\n            return []",
+        ),
+        ("self._core.store.orphaned_runs(self._scope.only,", "self._core.store.orphaned_runs(None,"),
+        (
+            "        except Conflict:  # another process was quicker",
+            "        except LookupError:  # another process was quicker",
+        ),
+    ),
+    *faults(
+        SQL + "statements.py",
+        "tests/slim/stores/test_stores.py -k sqlite",
+        (
+            "OR runcast_threads.until < ?)\nRETURNING id, epoch, token, last_seq",
+            "OR runcast_threads.until <= ?)\nRETURNING id, epoch, token, last_seq",
+        ),
+        ("token = runcast_threads.token + 1,\n    epoch", "token = runcast_threads.token,\n    epoch"),
+        ("WHERE runcast_threads.epoch <> ''\n  AND (runcast", "WHERE (runcast"),
+        (
+            "WHERE thread = ? AND status = 'in_progress'\nRETURNING run_id",
+            "WHERE thread = ? AND status = 'truncated'\nRETURNING run_id",
+        ),
+        (
+            "WHERE id = free.thread AND runcast_threads.owner = free.owner AND runcast_threads.token = free.token\nRETURNING",
+            "WHERE id = free.thread AND runcast_threads.owner = free.owner\nRETURNING",
+        ),
+        (
+            "WHERE id = free.thread AND runcast_threads.owner = free.owner AND runcast_threads.token = free.token\nRETURNING",
+            "WHERE id = free.thread AND runcast_threads.token = free.token\nRETURNING",
+        ),
+        (
+            "WHERE id = free.thread AND runcast_threads.owner = free.owner AND runcast_threads.token = free.token\n  AND last_seq",
+            "WHERE id = free.thread AND runcast_threads.owner = free.owner\n  AND last_seq",
+        ),
+        (
+            "WHERE id = free.thread AND runcast_threads.owner = free.owner AND runcast_threads.token = free.token\n  AND last_seq",
+            "WHERE id = free.thread AND runcast_threads.token = free.token\n  AND last_seq",
+        ),
+        ("(t.owner IS NULL OR t.until < ? AND substr", "(t.until < ? AND substr"),
+        ("OR t.until < ? AND substr(t.owner, 1, {len(IMPORTER)}) <> '{IMPORTER}')", "OR t.until < ?)"),
+        ("AND r.ended_at >= t.created_at AND", "AND"),
+        (
+            "AND (t.owner IS NULL OR t.until < ?)\n  AND NOT EXISTS",
+            "AND (t.owner IS NULL OR t.until > ?)\n  AND NOT EXISTS",
+        ),
+        (
+            "WHERE tenant = ? AND thread_id = ? AND (owner IS NULL OR until < ?)",
+            "WHERE tenant = ? AND thread_id = ? AND ? > 0",
+        ),
+        (
+            "WHERE runcast_threads.owner IS NULL OR runcast_threads.until < ?\nRETURNING id, epoch",
+            "WHERE ? > 0\nRETURNING id, epoch",
+        ),
+    ),
+    *faults(
+        SQL + "sql_store.py",
+        "tests/slim/stores/test_stores.py -k sqlite",
+        ("!= [(lease.owner, lease.token)]:", "!= [(lease.owner, holder[2])]:"),
+        ("                    lost.append(lease)", "                    pass"),
+        ("lots = [leases[at : at + IN_ONE_TRANSACTION] for", "lots = [leases[:IN_ONE_TRANSACTION] for"),
+        (
+            "            cut = tuple(row[0] for row in (yield Query(say.TRUNCATE, (thread,))))",
+            "            cut = ()",
+        ),
+        ("        if (owner, token) != (batch.owner, batch.token):", "        if owner != batch.owner:"),
+    ),
+    *faults(
+        "slim/runcast/slim/stores/memory.py",
+        "tests/slim/stores/test_stores.py -k memory",
+        (
+            "if thread.owner not in (None, owner) and (thread.until or 0) >= now:",
+            "if thread.owner not in (None, owner) and (thread.until or 0) > now:",
+        ),
+        ("(thread.owner, thread.token) != (batch.owner, batch.token)", "thread.owner != batch.owner"),
+        ("(thread.owner, thread.token) != (lease.owner, lease.token)", "thread.owner != lease.owner"),
+        ("                thread.until = until\n", "                pass\n"),
+        ("        cut = self._truncate(thread)", "        cut = ()"),
+        (
+            "        if thread is not None and thread.owner is not None and (thread.until or 0) >= now:",
+            "        if thread is not None and thread.owner is None:",
+        ),
+        ("            thread.owner = None\n        self._wakeups", "            pass\n        self._wakeups"),
+    ),
+    *faults(
+        "slim/runcast/slim/stores/postgres.py",
+        "tests/slim/stores/test_postgres.py",
+        ('skip_locked = "FOR NO KEY UPDATE OF t SKIP LOCKED"', 'skip_locked = "FOR NO KEY UPDATE OF t"'),
+        (
+            "own = PostgresDatabase(self._url, pool_size=1, timeout_ms=round(self._timeout * 1000))",
+            "own = self",
+        ),
+    ),
+    *faults(
+        APP + "host/launch.py",
+        "tests/app/host/test_lease_order.py tests/app/host/test_launch.py",
+        ('        if parent.status != "truncated":', "        if False:"),
+        ("        if any(is_stop(note, thread_id)", "        if False and any(is_stop(note, thread_id)"),
+        ('if request.edge != "branch" and runs[-1].run_id != name:', "if False:"),
+        (
+            "                await log.recovery.abandon(start.thread_id)\n            raise",
+            "                pass\n            raise",
+        ),
+        ("            await start.claim()\n", ""),
+        (
+            "            check_answers(request, parent, state)\n            if request.unfinished:",
+            "            if request.unfinished:",
+        ),
+        ('elif request.unfinished and parent.status == "completed":', "elif False:"),
+    ),
+    *faults(
+        APP + "nodes/orphans.py",
+        "tests/app/nodes/test_orphans.py",
+        ('run.run_id != run_id or run.status != "truncated":', "run.run_id != run_id:"),
+        (
+            "if agent is None or stopped or run.attempt >= cast.options.max_attempts:",
+            "if agent is None or stopped:",
+        ),
+        ("if agent is None or stopped or run.attempt", "if agent is None or run.attempt"),
+    ),
+)

@@ -1,0 +1,147 @@
+"""Faults of redaction: a secret that stays, and a text that is changed without need."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import Fault, faults
+
+REDACTION = "slim/runcast/slim/redaction/"
+TESTS = (
+    "tests/slim/redaction/test_stream_redactor.py tests/slim/redaction/test_redactor.py tests/slim/redaction/test_log.py "
+    "tests/slim/redaction/test_forms.py"
+)
+
+FAULTS: tuple[Fault, ...] = (
+    *faults(
+        REDACTION + "stream_redactor.py",
+        TESTS,
+        (
+            '                    and fields["metadata"] is None\n                    and fields["raw_event"] is None\n                    and not event.__pydantic_extra__\n                ):\n                    if recent',
+            '                    and fields["raw_event"] is None\n                    and not event.__pydantic_extra__\n                ):\n                    if recent',
+        ),
+        (
+            '                    and fields["raw_event"] is None\n                    and not event.__pydantic_extra__\n                ):\n                    if recent',
+            '                    and fields["raw_event"] is None\n                ):\n                    if recent',
+        ),
+        (
+            "                    fields[content] is None\n                    and",
+            "                    True\n                    and",
+        ),
+        ("                if texts or thoughts or arguments:", "                if False:"),
+        ("        out = self._before(event)\n", "        out = []\n"),
+        ("        if self._always or len(delta) > CONTEXT or", "        if len(delta) > CONTEXT or"),
+        ("        if self._scanner.wakes(delta):\n            return False\n", ""),
+        ("            return not recent\n", "            return True\n"),
+        ('        if stream.muted:\n            return ""\n', ""),
+        ("        if len(stream.held) > self._redactor.window:", "        if False:"),
+        ("            return released + self._redactor.replace", "            return released"),
+        ("        self._open += bool(text) - bool(stream.held)", "        self._open += bool(text)"),
+        ("        if not self._always:\n            return wait\n", "        return wait\n"),
+        (
+            "            if each.start < wait < each.end:\n                wait = max(each.start, since)",
+            "            pass",
+        ),
+        ("        return self._release(1 - drawer, key) if drawer < 2 else []", "        return []"),
+        ("            for drawer in (0, 1, 2)\n", "            for drawer in (0, 1)\n"),
+        ("        return self._release(drawer, key, forget=True)", "        return []"),
+        ("return [*self._release(0, event.message_id), *self._release(1, event.message_id)]", "return []"),
+        ("        return self.close() if isinstance(event, _RESTATES) else []", "        return []"),
+        (
+            'name not in ("metadata", "raw_event", "type", "delta")',
+            'name not in ("raw_event", "type", "delta")',
+        ),
+        (
+            "        released = self._redactor.replaced(text[since:wait], inside)\n",
+            "        released = text[since:wait] if not inside else self._redactor.replaced(text[since:wait], inside[:1])\n",
+        ),
+        (
+            "        if data is None or self._may_hold(data.lower()):",
+            "        if data is None or self._may_hold(data):",
+        ),
+        ("        if len(self._harmless) < REMEMBERED:", "        if True:"),
+    ),
+    *faults(
+        REDACTION + "redactor.py",
+        TESTS,
+        (
+            "        everything = also is not None or bool(self.paths)",
+            "        everything = bool(self.paths)",
+        ),
+        (
+            "        everything = also is not None or bool(self.paths)",
+            "        everything = also is not None",
+        ),
+        ("(model.__dict__ | (model.__pydantic_extra__ or {})).items()", "model.__dict__.items()"),
+        ("            if text[each.start : each.end] != self.replace:", "            if True:"),
+        (
+            "            case Mapping() | list() | tuple() if place.depth >= DEEPEST:\n                return self.replace\n",
+            "",
+        ),
+        ("                return self.replace if secret else value\n", "                return value\n"),
+        ("            named = self.text(key) if isinstance(key, str) else key", "            named = key"),
+        ('        secret = any(name in self.keys for name in path.split("/")[1:])', "        secret = False"),
+        (
+            "        secret = self.secret or self.paths.here or (self.names and step in keys)",
+            "        secret = self.paths.here or (self.names and step in keys)",
+        ),
+        ("names=name not in _SCHEMAS)", "names=True)"),
+        ("secret and value and not is_reference(value) else", "secret and value else"),
+        (
+            "return self._mapping(value, replace(place, secret=False) if described else place)",
+            "return self._mapping(value, place)",
+        ),
+        ("        return text if self.also is None else self.also(text)\n", "        return text\n"),
+        ("if window < 1_024 or not 0 < hold <= window // 2:", "if False:"),
+    ),
+    *faults(
+        REDACTION + "scanner.py",
+        TESTS,
+        ("        yield from self._customised(text)", "        pass"),
+        ("        yield from self._formed(text)", "        pass"),
+        ("            yield found\n            at = found.end", "            yield found"),
+        (
+            'return "weak" if self._keys.is_weak(name) else ""',
+            'return ""',
+        ),
+        ("            return None  # no part of the name is left", "            pass"),
+        ("if any(each.start < last.end for last, each in pairwise(every)):", "if False:"),
+        (
+            "            return not is_reference(value)\n        if value",
+            "            return True\n        if value",
+        ),
+        ("            return not is_schema_text(value)", "            return True"),
+        ("            or is_code(value)\n", ""),
+        ("            or _is_prose(text, found)\n", ""),
+        ("escapes < depth or escapes % (2 * (depth + 1)) == depth:", "escapes == depth:"),
+        (
+            "            if depth == 0:\n                return Finding(at, position, quote)",
+            "            return Finding(at, position, quote)",
+        ),
+        ("            position = len(text) if closer is None else closer.end()", "            pass"),
+        ("        elif each.end > last.end:", "        elif False:"),
+        (
+            "                if match[group] and (check is None or check(match.group())):",
+            "                if match[group]:",
+        ),
+        (
+            "            if each.start < start < each.end:\n                start = each.start",
+            "            pass",
+        ),
+        ("_SHORTEST = 4  #", "_SHORTEST = 9  #"),
+    ),
+    *faults(
+        REDACTION + "key_names.py",
+        TESTS,
+        ('        if " ".join(parts[-2:]) in _HARMLESS:\n            return False\n', ""),
+        ("range(1, self._longest + 1)", "range(1, self._longest)"),
+        ("and not last.endswith(_HARMLESS_JOINED)", ""),
+        ("digits=words(name)[-1] in _SHORT_NUMBERS", "digits=False"),
+        ("for count in (1, 2))", "for count in (1,))"),
+    ),
+    *faults(
+        REDACTION + "paths.py",
+        TESTS,
+        ("following: set[Steps] = {()} if self.here else set()", "following: set[Steps] = set()"),
+        ('step.replace("~1", "/").replace("~0", "~")', 'step.replace("~0", "~").replace("~1", "/")'),
+        ("                following.add(steps)\n            elif", "                pass\n            elif"),
+    ),
+)
