@@ -6,6 +6,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +28,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from runcast.app import Cast
-from runcast.app.telemetry import JsonLines, RunIds, RunSpan, run_span
+from runcast.app.demo.worker import agent as agent_of
+from runcast.app.telemetry import JsonLines, RunIds, RunSpan, provider_of, run_span
 from runcast.slim.folding.run_metadata import METADATA_KEY
 from tests.app.agents import Gated, asker, parrot, said
 from tests.app.nodes.stage import ask
@@ -44,9 +46,16 @@ def spans() -> Callable[[str], list[ReadableSpan]]:
     provider.add_span_processor(SimpleSpanProcessor(exporter))
 
     def found(thread_id: str) -> list[ReadableSpan]:
-        every = exporter.get_finished_spans()
+        every = [  # ADK traces itself, too
+            each
+            for each in exporter.get_finished_spans()
+            if each.instrumentation_scope is not None and each.instrumentation_scope.name == "runcast"
+        ]
         runs = [
-            each for each in every if dict(each.attributes or {}).get("gen_ai.conversation.id") == thread_id
+            each
+            for each in every
+            if each.name.startswith("invoke_agent")
+            and dict(each.attributes or {}).get("gen_ai.conversation.id") == thread_id
         ]
         ids = {each.context.span_id for each in runs if each.context}
         return [*runs, *(each for each in every if each.parent and each.parent.span_id in ids)]
@@ -73,7 +82,11 @@ async def test_a_run_is_a_span_that_says_how_it_ended_and_not_what_was_said(
         "runcast.status": "completed",
         "runcast.events": 8,
     }
-    assert dict(chat.attributes or {}) == {"gen_ai.operation.name": "chat"}
+    shared = {"gen_ai.agent.name": "parrot", "gen_ai.conversation.id": "told"}
+    assert dict(chat.attributes or {}) == {
+        "gen_ai.operation.name": "chat", "gen_ai.provider.name": "runcast", **shared
+    }  # fmt: skip
+    assert (span.kind, chat.kind) == (trace.SpanKind.INTERNAL, trace.SpanKind.CLIENT)
     assert "secret" not in str((attributes, chat.attributes))
 
 
@@ -116,16 +129,24 @@ async def test_model_calls_and_tools_are_spans_inside_the_run(
     }
     assert named["chat large"] == {
         "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "runcast",
+        "gen_ai.agent.name": "worker",
+        "gen_ai.conversation.id": "working",
         "gen_ai.response.model": "large",
         "gen_ai.response.finish_reasons": ("tool_calls",),
         "gen_ai.usage.input_tokens": 7,
         "gen_ai.usage.output_tokens": 3,
     }
     assert named["execute_tool look"] == {
-        "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "gen_ai.tool.call.id": "look"
+        "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "gen_ai.tool.call.id": "look",
+        "gen_ai.tool.type": "function", "gen_ai.agent.name": "worker", "gen_ai.conversation.id": "working",
     }  # fmt: skip
     assert named["execute_tool fail"]["error.type"] == "tool_error"
-    assert named["execute_tool wait"]["error.type"] == "completed"
+    assert "error.type" not in named["execute_tool wait"], "a client may answer it"
+    states = {each.name: each.status.status_code for each in inner}
+    assert [name for name, state in states.items() if state is trace.StatusCode.ERROR] == [
+        "execute_tool fail"
+    ]
     assert all(each.end_time for each in inner)
 
 
@@ -255,3 +276,47 @@ async def test_a_record_says_which_run_it_was_logged_in(caplog: pytest.LogCaptur
     assert sorted(found) == sorted(
         [*(("in the run", run.thread_id, run.run_id) for run in runs), ("outside", "-", "-")]
     )
+
+
+@pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL:UserWarning")
+@pytest.mark.parametrize("kind", ["langgraph", "adk"])
+async def test_both_frameworks_have_the_same_kinds_of_spans(
+    kind: str, tmp_path: Path, spans: Callable[[str], list[ReadableSpan]]
+) -> None:
+    async with (
+        agent_of(kind, tmp_path, 0) as agent,
+        Cast.open("memory://", agents=[agent], watch=False) as cast,
+    ):
+        await (await cast.say(kind, "A report on night trains")).result()
+        state = await cast.state(kind)
+        assert state is not None
+        await (await cast.resume(kind, {each.id: True for each in state.interrupts})).result()
+    found = spans(kind)
+    kinds = Counter(dict(each.attributes or {})["gen_ai.operation.name"] for each in found)
+    assert (kinds["invoke_agent"], kinds["chat"] > 1, kinds["execute_tool"] > 0) == (2, True, True)
+    for each in found:
+        told = dict(each.attributes or {})
+        assert (told["gen_ai.conversation.id"], told["gen_ai.agent.name"]) == (kind, agent.name)
+    broken = {each.name for each in found if each.status.status_code is trace.StatusCode.ERROR}
+    assert broken == ({"execute_tool check_connection"} if kind == "adk" else set()), "as its script has it"
+    chats = [dict(each.attributes or {}) for each in found if each.name.startswith("chat")]
+    assert any(each.get("gen_ai.usage.output_tokens") for each in chats)
+    first, second = sorted(
+        (each for each in found if each.name.startswith("invoke_agent")),
+        key=lambda each: each.start_time or 0,
+    )
+    assert [link.context.span_id for link in second.links] == [first.context.span_id if first.context else 0]
+
+
+@pytest.mark.parametrize(
+    ("model", "provider"),
+    [
+        ("gpt-5-2026-01", "openai"),
+        ("models/gemini-2.5-pro", "gcp.gemini"),
+        ("Claude-Opus", "anthropic"),
+        ("large", "runcast"),
+        ("", "runcast"),
+    ],
+)
+def test_a_models_provider_is_known_by_its_name(model: str, provider: str) -> None:
+    assert provider_of(model) == provider

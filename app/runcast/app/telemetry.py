@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -36,6 +36,22 @@ def _optional(name: str) -> Any:
     except ImportError:
         return None
 
+
+PROVIDERS = {  # by how a model's name begins: the well-known values of `gen_ai.provider.name`
+    "claude": "anthropic",
+    "command": "cohere",
+    "deepseek": "deepseek",
+    "gemini": "gcp.gemini",
+    "gpt": "openai",
+    "grok": "x_ai",
+    "mistral": "mistral_ai",
+    "o1": "openai",
+    "o3": "openai",
+    "o4": "openai",
+    "sonar": "perplexity",
+}
+OWN = "runcast"  # the provider where no other is known
+BROKEN = ("failed", "cancelled", "truncated")
 
 metrics, trace = _optional("metrics"), _optional("trace")
 # Made once: it counts for the provider of the moment, also one that is set later.
@@ -83,9 +99,10 @@ class JsonLines(logging.Formatter):
 class RunSpan:
     """The span of one run, and those of its model calls and tools, which its events begin and end."""
 
-    def __init__(self, span: Any, context: Any = None) -> None:
+    def __init__(self, span: Any, context: Any = None, shared: Mapping[str, str] | None = None) -> None:
         self._span = span
         self._context = context  # in which the inner spans are
+        self._shared = shared or {}  # attributes of every one of them
         self._chats: dict[str, Any] = {}  # by the id of the message that the call writes
         self._writing: dict[str, set[str]] = {}  # its message and calls that are open
         self._calls: dict[str, tuple[str, str]] = {}  # a call's tool, and its message
@@ -112,22 +129,24 @@ class RunSpan:
             case ToolCallEndEvent() if event.tool_call_id in self._calls:
                 name, message = self._calls.pop(event.tool_call_id)
                 self._written(message, event.tool_call_id, metadata_of(event))
-                known = {"gen_ai.tool.name": name, "gen_ai.tool.call.id": event.tool_call_id}
-                self._tools[event.tool_call_id] = self._begin("execute_tool", name, known)
+                known = {"name": name, "call.id": event.tool_call_id, "type": "function"}
+                tool = {f"gen_ai.tool.{each}": value for each, value in known.items()}
+                self._tools[event.tool_call_id] = self._begin("execute_tool", name, tool)
             case ToolCallResultEvent():
                 self._close_chats()
                 tool = self._tools.pop(event.tool_call_id, None)
                 if tool is not None:
                     if metadata_of(event).get("error") is True:
-                        tool.set_attribute("error.type", "tool_error")
+                        _failed(tool, "tool_error")
                     tool.end()
             case _:
                 pass
 
     def _begin(self, operation: str, name: str, known: dict[str, Any]) -> Any:
-        attributes = {"gen_ai.operation.name": operation, **known}
+        attributes = {"gen_ai.operation.name": operation, **self._shared, **known}
+        kind = trace.SpanKind.CLIENT if operation == "chat" else trace.SpanKind.INTERNAL
         return trace.get_tracer("runcast").start_span(
-            f"{operation} {name}".rstrip(), context=self._context, attributes=attributes
+            f"{operation} {name}".rstrip(), context=self._context, kind=kind, attributes=attributes
         )
 
     def _write(self, message: str, part: str) -> None:
@@ -135,7 +154,7 @@ class RunSpan:
         for other in [each for each in self._chats if each != message and not self._writing[each]]:
             self._chats.pop(other).end()
         if message not in self._chats:
-            self._chats[message] = self._begin("chat", "", {})
+            self._chats[message] = self._begin("chat", "", {"gen_ai.provider.name": OWN})
             self._writing[message] = set()
         self._writing[message].add(part)
 
@@ -148,6 +167,7 @@ class RunSpan:
         if isinstance(model, str):
             chat.update_name(f"chat {model}")
             chat.set_attribute("gen_ai.response.model", model)
+            chat.set_attribute("gen_ai.provider.name", provider_of(model))
         if isinstance(reason, str):
             chat.set_attribute("gen_ai.response.finish_reasons", [reason])
         for name, count in zip(("input", "output"), _counts(usage), strict=False):
@@ -165,17 +185,29 @@ class RunSpan:
         if self._span is None:
             return
         self._close_chats()
-        for tool in self._tools.values():  # no result came
-            tool.set_attribute("error.type", status)
+        for tool in self._tools.values():  # no result came: a client answers, or the run broke
+            if status in BROKEN:
+                _failed(tool, status)
             tool.end()
         self._span.set_attributes({"runcast.status": status, "runcast.events": events})
         for name in ("input_tokens", "output_tokens") if usage else ():
             total = sum(getattr(each, name) or 0 for each in usage or ())
             self._span.set_attribute(f"gen_ai.usage.{name}", total)
         if code is not None:
-            self._span.set_attribute("error.type", code)
+            _failed(self._span, code)
         if RUNS is not None:
             RUNS.add(1, {"runcast.status": status})
+
+
+def provider_of(model: str) -> str:
+    """The well-known provider of a model, as far as its name tells; a path before the name is left out."""
+    name = model.rpartition("/")[2].lower()
+    return next((known for begins, known in PROVIDERS.items() if name.startswith(begins)), OWN)
+
+
+def _failed(span: Any, kind: str) -> None:
+    span.set_attribute("error.type", kind)
+    span.set_status(trace.StatusCode.ERROR)
 
 
 def _counts(usage: Any) -> list[int]:
@@ -199,7 +231,6 @@ def run_span(
     run_id: str,
     attempt: int,
     *,
-    framework: str = "runcast",
     before: object = None,
 ) -> Generator[RunSpan]:
     """A span around a run; what the agent's own libraries trace and log is inside it. It is linked with the span
@@ -211,9 +242,8 @@ def run_span(
             return
         known = {
             "gen_ai.operation.name": "invoke_agent",
-            "gen_ai.provider.name": framework,
-            "gen_ai.agent.name": agent,
-            "gen_ai.conversation.id": thread_id,
+            "gen_ai.provider.name": OWN,
+            **(shared := {"gen_ai.agent.name": agent, "gen_ai.conversation.id": thread_id}),
             "runcast.run_id": run_id,
             "runcast.attempt": attempt,
         }
@@ -221,7 +251,7 @@ def run_span(
         with tracer.start_as_current_span(
             f"invoke_agent {agent}", attributes=known, links=_links(before)
         ) as span:
-            yield RunSpan(span, trace.set_span_in_context(span))
+            yield RunSpan(span, trace.set_span_in_context(span), shared)
     finally:
         RUNNING.reset(token)
 
