@@ -109,10 +109,6 @@ FAULTS: tuple[Fault, ...] = (
             "self._core.abandon(self._scope.key(thread_id), cut=False)",
             "self._core.abandon(self._scope.key(thread_id))",
         ),
-        (
-            "        if self._core.owns(key):\n            return []",
-            "        if False:\n            return []",
-        ),
         ("self._core.store.orphaned_runs(self._scope.only,", "self._core.store.orphaned_runs(None,"),
         (
             "        except Conflict:  # another process was quicker",

@@ -152,6 +152,8 @@ async def test_runs_of_this_log_are_not_recovered_from_under_it():
     async with make_log("memory://", clock=clock) as log:
         await log.append(THREAD, started("r1"))
         clock.pass_ms(60_000)
+        assert await log.recovery.orphaned_runs() == []
+        assert await log.recovery.mark_truncated(THREAD) == []
         assert await log.recovery.recover() == []
         await log.append(THREAD, finished("r1"))
 

@@ -43,8 +43,6 @@ class Recovery:
     async def mark_truncated(self, thread_id: str) -> list[RunInfo]:
         """Mark the thread's orphaned run as truncated. Of several callers at once, one receives the run."""
         key = self._scope.key(thread_id)
-        if self._core.owns(key):
-            return []
         try:
             cut = await self._core.writer(key).mark_truncated()
         except Conflict:  # another process was quicker
