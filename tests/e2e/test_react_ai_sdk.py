@@ -2,69 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import runpy
-import shutil
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from starlette.applications import Starlette
-from starlette.staticfiles import StaticFiles
 
-from runcast.app import Cast
-from tests.app.serving import Served, serving
-from tests.conftest import missing
-from tests.e2e.browser import MISSING, Browser, Tab, browsing, program
-from tests.house.tree import ROOT
+from tests.e2e.browser import Tab
+from tests.e2e.react import Scene, staged
 
 pytestmark = pytest.mark.server
 
-FOLDER = ROOT / "examples" / "react" / "ai-sdk"
 ANSWER = "document.querySelector('.assistant .text')?.textContent ?? ''"
 WHOLE = "You said: " + " ".join(["hello there"] * 12)
 READY = "document.querySelector('output').textContent === 'ready'"
 
 
-async def build(folder: Path) -> None:
-    """The example's page, as its own tools make it."""
-    npx = shutil.which("npx")
-    if npx is None or not (FOLDER / "node_modules").is_dir():
-        missing("the React example is not installed: put Node >= 20 with npm on PATH and run `make js`")
-    process = await asyncio.create_subprocess_exec(
-        str(npx), "vite", "build", "--logLevel", "error", "--outDir", str(folder), cwd=FOLDER
-    )
-    assert await process.wait() == 0
-
-
-@dataclass
-class Scene:
-    """The page, the host it speaks to, and a browser."""
-
-    page: Served
-    host: Served
-    browser: Browser
-
-    async def tab(self, thread: str) -> Tab:
-        return await self.browser.tab(f"{self.page.url}/index.html?host={self.host.url}&thread={thread}")
-
-
 @pytest.fixture
 async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    if program() is None:
-        missing(MISSING)
-    await build(tmp_path / "dist")
-    monkeypatch.chdir(tmp_path)  # its database is made where it is started
-    cast = runpy.run_path(str(ROOT / "examples" / "react" / "host.py"))["cast"]
-    files = Starlette()
-    files.mount("/", StaticFiles(directory=tmp_path / "dist"))
-    async with (
-        serving(Cast.open("memory://"), app=files) as page,
-        serving(cast, cors=[page.url]) as host,
-        browsing() as browser,
-    ):
-        yield Scene(page, host, browser)
+    async with staged("ai-sdk", tmp_path, monkeypatch) as it:
+        yield it
 
 
 async def send(tab: Tab, text: str) -> None:

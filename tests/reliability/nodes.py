@@ -28,7 +28,8 @@ from tests.reliability.counting import EFFECTS, Counter, plan
 from tests.reliability.ledger import Ledger
 from tests.servers import free_port
 
-Role = Literal["worker", "web", "graph"]  # a graph is a worker that runs a LangGraph graph
+# A graph is a worker that runs a LangGraph graph; the last two are workers with an agent of `tests/e2e/writers.py`.
+Role = Literal["worker", "web", "graph", "langgraph", "adk"]
 LEASE_MS = 1_500
 
 
@@ -41,6 +42,7 @@ class Shared:
     effects: str
     lease_ms: int = LEASE_MS
     grace: float = 1.0
+    cors: tuple[str, ...] = ()
 
 
 def serve(pipe: Connection, role: Role, port: int, shared: Shared) -> None:
@@ -68,7 +70,9 @@ def serve(pipe: Connection, role: Role, port: int, shared: Shared) -> None:
         )
         async with cast:
             listening = listen("127.0.0.1", port)
-            it = server(cast, cast.asgi(authorize=anyone), grace=shared.grace, log_level="critical")
+            it = server(
+                cast, cast.asgi(authorize=anyone, cors=shared.cors), grace=shared.grace, log_level="critical"
+            )
             pipe.send(address(listening).replace("localhost", "127.0.0.1"))
             await it.serve([listening])
 
@@ -83,6 +87,11 @@ async def agents_of(role: Role, shared: Shared) -> AsyncIterator[list[Any]]:
 
         async with counting_graph(shared.postgres, Path(shared.effects)) as graph:
             yield [graph]
+    elif role in ("langgraph", "adk"):
+        from tests.e2e.writers import writer
+
+        async with writer(role, shared.postgres, Path(shared.effects).parent) as agent:
+            yield [agent]
     else:
         yield [Counter()] if role == "worker" else []
 

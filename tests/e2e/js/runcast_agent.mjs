@@ -5,6 +5,11 @@
 //   {"op": "follow", "url", "threads": [{"id", "count"}], "every"}   "ready", and the answer once so many events were seen
 //   {"op": "whole", "threads": [{"id", "runs": [[event]]}]}            what the client makes of whole runs
 //   {"op": "run", "url", "asks": [{"thread", "run", "say", "cut"}], "official"?, "every"?}
+//   {"op": "begin", "url", "thread", "run", "say"}                     "begun": the run goes on beside what is asked next
+//   {"op": "end", "thread"}                                            once it has ended, what was seen of it
+//   {"op": "call", "url", "thread", "method", "args"?}                 what a method gives, and what is seen then
+//   {"op": "look", "url", "thread"}                                    what is seen now
+//   {"op": "leave", "thread"}                                          true: the next agent of the thread is a new one
 //
 // A line breaks after `every` events; or once, `cut` events after its beginning.
 import { createInterface } from "node:readline";
@@ -128,7 +133,43 @@ async function run({ url, asks, official = false, every }) {
   return answers;
 }
 
-const OPS = { follow, whole, run };
+const kept = new Map(); // agents that stay, by their threads
+
+function agentOf({ url, thread }) {
+  if (!kept.has(thread)) {
+    const agent = new RuncastAgent({ url, threadId: thread, patience: 2000 });
+    kept.set(thread, { agent, events: watched(agent), ended: null });
+  }
+  return kept.get(thread);
+}
+
+function begin({ url, thread, run, say }) {
+  const held = agentOf({ url, thread });
+  held.agent.addMessage({ id: `u-${run}`, role: "user", content: say });
+  held.ended = held.agent.runAgent({ runId: run }).then(
+    () => null,
+    (error) => String(error?.message ?? error),
+  );
+  return "begun";
+}
+
+async function end({ thread }) {
+  const { agent, events, ended } = kept.get(thread);
+  return seen(agent, events, { raised: await ended, unhandled });
+}
+
+async function call({ url, thread, method, args = [] }) {
+  const { agent, events } = agentOf({ url, thread });
+  const given = await agent[method](...args);
+  return seen(agent, events, { given: given ?? null });
+}
+
+function look(asked) {
+  const { agent, events } = agentOf(asked);
+  return seen(agent, events);
+}
+
+const OPS = { follow, whole, run, begin, end, call, look, leave: ({ thread }) => kept.delete(thread) };
 for await (const text of createInterface({ input: process.stdin })) {
   const request = JSON.parse(text);
   process.stdout.write(JSON.stringify(await OPS[request.op](request)) + "\n");

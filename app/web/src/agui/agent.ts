@@ -105,7 +105,7 @@ export class RuncastAgent extends HttpAgent {
       await ask(this.door(), at(this.door(), "runs", run, "stop"), { hard });
       return true;
     } catch (error) {
-      if (error instanceof Refused && error.status === 404) return false;
+      if (error instanceof Refused && (error.status === 404 || error.status === 409)) return false; // unknown, or over
       throw error;
     }
   }
