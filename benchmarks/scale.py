@@ -21,6 +21,7 @@ from benchmarks.model import LOADS, Load, late_key
 from tests import servers
 
 Row = dict[str, Any]
+BARE = ("benchmarks._end_to_end_peer", "bare", "")
 RUNS = 4  # at once in a worker, of which one is watched
 
 
@@ -28,34 +29,47 @@ def run(quick: bool) -> list[Row]:
     if servers.postgres_programs() is None or servers.redis_program() is None:
         return [{"name": "not measured: PostgreSQL and Redis are not both here", "bar": "shown", "ok": None}]
     rows: list[Row] = []
-    with servers.postgres() as postgres, servers.redis() as redis:
+    with servers.postgres() as postgres, servers.redis() as redis, started(*BARE) as hand:
+        port = hand.answer()
         for load in LOADS[1:2] if quick else LOADS:
-            rows += rows_of(load, postgres, redis, turns=1 if quick else 2, steps=12 if quick else 40)
+            ours, bare = late_at(
+                load, (postgres, redis), (hand, port), turns=1 if quick else 2, steps=12 if quick else 40
+            )
+            rows += rows_of(load, ours, bare)
     return rows
 
 
-def rows_of(load: Load, postgres: str, redis: str, *, turns: int, steps: int) -> list[Row]:
-    """The middle and the far end of one size, beside the bare program's."""
-    single, watchers = load.active == 1, load.watchers // load.active
+Programs = tuple[Process, str]  # and its port
+
+
+def late_at(
+    load: Load, engines: tuple[str, str], hand: Programs, *, turns: int, steps: int
+) -> tuple[list[float], list[float]]:
+    """The milliseconds of a size's nodes and those of the bare program, in turns."""
+    watchers = load.watchers // load.active
     ours: list[float] = []
     bare: list[float] = []
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        flush = str(load.flush_ms)
-        if single:
-            worker = web = node(stack, "both", f"sqlite:///{folder}/runs.db", "-", flush)
-        else:
-            worker, web = (node(stack, role, postgres, redis, flush) for role in ("worker", "web"))
-        hand = stack.enter_context(started("benchmarks._end_to_end_peer", "bare", ""))
-        hand_port = hand.answer()
+        alone = ("both", f"sqlite:///{folder}/runs.db", "-")
+        roles = [alone] if load.active == 1 else [("worker", *engines), ("web", *engines)]
+        nodes = [
+            stack.enter_context(started("benchmarks._scale_peer", *role, str(load.flush_ms)))
+            for role in roles
+        ]
+        ports = [each.answer() for each in nodes]  # started side by side
         for turn in range(turns):
             thread = f"n{load.active}-{load.watchers}-{turn}"
-            ours += late(
-                worker[0], web[1], f"run {steps} {thread} {1 if single else RUNS}", thread, watchers, steps
-            )
-            bare += late(hand, hand_port, f"run {steps} {thread}", thread, watchers, steps)
+            runs = 1 if load.active == 1 else RUNS
+            ours += late(nodes[0], ports[-1], f"run {steps} {thread} {runs}", thread, watchers, steps)
+            bare += late(*hand, f"run {steps} {thread}", thread, watchers, steps)
+    return ours, bare
+
+
+def rows_of(load: Load, ours: list[float], bare: list[float]) -> list[Row]:
+    """The middle and the far end of one size, beside the bare program's."""
     what = f"{load.active:,} run{'s' if load.active > 1 else ''}, {load.watchers:,} watchers"
-    where = "one process" if single else f"a worker of {RUNS} runs, PostgreSQL, Redis, a web node"
+    where = "one process" if load.active == 1 else f"a worker of {RUNS} runs, PostgreSQL, Redis, a web node"
     rows: list[Row] = []
     for percent in (50, 99):
         mine, other = (
@@ -63,16 +77,11 @@ def rows_of(load: Load, postgres: str, redis: str, *, turns: int, steps: int) ->
         )
         rows.append(
             {
-                "name": f"{what} ({where}; {watchers:,} of one thread), p{percent}", "ours": mine, "peer": other,
+                "name": f"{what} ({where}; {load.watchers // load.active:,} of one thread), p{percent}", "ours": mine, "peer": other,
                 "unit": "ms", "ratio": mine / other, "bar": "shown", "ok": None, "key": late_key(load, percent),
             }
         )  # fmt: skip
     return rows
-
-
-def node(stack: ExitStack, *arguments: str) -> tuple[Process, str]:
-    process = stack.enter_context(started("benchmarks._scale_peer", *arguments))
-    return process, process.answer()
 
 
 def late(worker: Process, port: str, command: str, thread: str, watchers: int, steps: int) -> list[float]:
