@@ -108,7 +108,8 @@ async def test_one_that_never_reads_costs_nothing_while_a_hundred_thousand_go_ou
         assert [task.result() for task in healthy] == [list(range(1, count + 1))] * 2
         assert said["stats"]["slow_cuts"] >= 1
         assert said["peak"] - process.rss < 30 * MIB
-        assert sorted(late)[int(len(late) * 0.99)] < 5  # on a busy machine too: ever later, were it waited for
+        late.sort()
+        assert late[int(len(late) * 0.99)] < 5  # ever later, if the hub waited for it
         dead.transport.abort()
 
 
