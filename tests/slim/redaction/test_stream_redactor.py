@@ -315,6 +315,35 @@ def test_what_else_is_on_a_delta_is_looked_into():
     assert texts(stream.close()) == "ab"
 
 
+@pytest.mark.parametrize(
+    "more", [{"metadata": {"token": PASSWORD}}, {"token": PASSWORD}, {"rawEvent": {"token": PASSWORD}}]
+)
+def test_a_secret_beside_a_harmless_delta_is_removed(more: dict[str, Any]):
+    """The second delta of a text is known to be harmless."""
+    stream = REDACTOR.stream()
+    for _ in range(2):
+        event = TextMessageContentEvent.model_validate({"messageId": "m", "delta": "hello", **more})
+        out = stream.feed(event, encode(event))
+        assert texts(out) == "hello"
+        assert PASSWORD.encode() not in b"".join(map(encode, out))
+
+
+def test_held_arguments_leave_when_the_stream_is_closed():
+    stream = REDACTOR.stream()
+    out = stream.feed(ToolCallArgsEvent(tool_call_id="c", delta='{"password": "hunt'))
+    left = "".join(str(event.__dict__["delta"]) for event in [*out, *stream.close()])
+    assert left == '{"password": "[redacted]'
+
+
+def test_a_run_begins_without_the_texts_of_the_one_before():
+    stream = REDACTOR.stream()
+    for delta in ("hello my pass", "word"):
+        stream.feed(TextMessageContentEvent(message_id="m", delta=delta))
+    stream.feed(RunStartedEvent(thread_id="t", run_id="r"))
+    out = stream.feed(TextMessageContentEvent(message_id="m", delta=": hunter22 and "))
+    assert texts([*out, *stream.close()]) == ": hunter22 and "
+
+
 def test_patterns_of_ones_own_and_callables_look_across_deltas():
     text = "see CUST-123456 and Ada Lovelace there"
     own = Redactor(patterns=(r"CUST-\d{4,}",), hold=16)

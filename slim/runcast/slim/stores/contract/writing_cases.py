@@ -259,6 +259,9 @@ async def an_orphaned_run_is_truncated(store: Store) -> None:
         "no end is made up",
     )
     same(await store.orphaned_runs("acme", now=NOW + 9 * TTL), [], "and it is not found twice")
+    await store.append(batch(later, 3, 1, run=NewRun("open", "r", "resume"), until=None))
+    found = await store.orphaned_runs("acme", now=NOW)
+    same([run.run_id for _, run in found], ["open"], "a run that was left open is found at once")
 
 
 async def a_truncated_run_is_found_until_a_run_continues_it(store: Store) -> None:
