@@ -35,14 +35,15 @@ class Mortal:
 
     def _mortal(self, method: Callable[..., Any]) -> Callable[..., Any]:
         async def call(*args: Any, **kwargs: Any) -> Any:
-            await self._step()
+            await self.step()
             found = await method(*args, **kwargs)
-            await self._step()
+            await self.step()
             return found
 
         return call
 
-    async def _step(self) -> None:
+    async def step(self) -> None:
+        """One more step of this process."""
         await asyncio.sleep(0)
         self._left -= 1
         if self._left <= 0:

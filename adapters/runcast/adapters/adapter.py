@@ -5,11 +5,11 @@ Knows the shape that `Cast` and the HTTP endpoints need; does not know any frame
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from ag_ui.core import AgentCapabilities, Event, Interrupt, Message, RunAgentInput
+from ag_ui.core import AgentCapabilities, Event, Interrupt, Message, RunAgentInput, UserMessage
 
 
 @runtime_checkable
@@ -151,3 +151,25 @@ class Forgetting(Protocol):
     async def forget(self, thread_id: str) -> None:
         """Delete it; harmless to repeat, and for a thread that the framework does not know."""
         ...
+
+
+Take = Callable[[], Awaitable[Sequence[UserMessage]]]
+STEER: dict[str, bool] = {"steer": True}  # in `custom` of the capabilities of an agent that can be steered
+
+
+@runtime_checkable
+class Steerable(Protocol):
+    """An adapter that can hand a message to an agent while it runs; its capabilities have `STEER` where the agent can."""
+
+    async def steer(self, run_id: str, take: Take) -> None:
+        """Before the run's next model call, hand it what `take` returns then, and emit it there.
+
+        A message whose id the framework already holds is not added again. Raises `UnknownRun`. A run that makes no more
+        model call takes nothing.
+        """
+        ...
+
+
+def can_steer(adapter: Adapter) -> bool:
+    """Whether this agent takes messages while it runs, by its capabilities."""
+    return (adapter.capabilities().custom or {}).get("steer") is True

@@ -25,11 +25,11 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.session import Session
 from google.genai import types
 
-from runcast.adapters.adapter import Drawing, ResumePoint
+from runcast.adapters.adapter import Drawing, ResumePoint, Take
 from runcast.adapters.adk.capabilities import capabilities, descriptions, drawing, schemas, speakers
 from runcast.adapters.adk.intake.corrections import corrections
 from runcast.adapters.adk.intake.fork import rewind_mark
-from runcast.adapters.adk.intake.plan import Plan, check_place, echo, instructions, plan
+from runcast.adapters.adk.intake.plan import Plan, check_place, echo, plan
 from runcast.adapters.adk.intake.session_conversation import live_events
 from runcast.adapters.adk.intake.session_rebuild import lost_events, past_events, without_questions
 from runcast.adapters.adk.intake.whole_turn import is_whole
@@ -37,7 +37,7 @@ from runcast.adapters.adk.interrupts import names
 from runcast.adapters.adk.options import AdkOptions, RunStart
 from runcast.adapters.adk.plain_values import changes, plain, visible
 from runcast.adapters.adk.running.active_runs import ActiveRun, ActiveRuns
-from runcast.adapters.adk.running.client_side import ClientSide
+from runcast.adapters.adk.running.client_side import client_side
 from runcast.adapters.adk.running.kept_session import KeptSession
 from runcast.adapters.adk.running.observers import Put, RunObserver, has_agent_tools, merged
 from runcast.adapters.adk.running.runner import (
@@ -47,6 +47,8 @@ from runcast.adapters.adk.running.runner import (
     as_runner,
     for_one_run,
 )
+from runcast.adapters.adk.running.steering import Steering
+from runcast.adapters.adk.stream.complete_event import is_steered
 from runcast.adapters.adk.stream.parts import InnerPart, ModelCall
 from runcast.adapters.adk.translator import AdkTranslator
 from runcast.adapters.client_schemas import AgentSchemas
@@ -117,6 +119,10 @@ class AdkAdapter:
     async def stop(self, run_id: str, *, hard: bool = False) -> None:
         """Stop a run; `hard` cancels it at once, otherwise ADK ends it and seals its history. `UnknownRun` if none."""
         self._runs.get(run_id).stop(hard=hard)
+
+    async def steer(self, run_id: str, take: Take) -> None:
+        """Hand the agent what `take` gives, before its next model call. `UnknownRun` if there is no such run."""
+        self._runs.get(run_id).take = take
 
     async def forget(self, thread_id: str) -> None:
         """Delete the thread's session and its artifacts; where `user_id` is a function, those of every user."""
@@ -223,8 +229,10 @@ class AdkAdapter:
         """The runner's events for these messages, one invocation after the other."""
         service = ReadOnce(self._runner.session_service)
         box: asyncio.Queue[Any] | None = asyncio.Queue(BOX) if self._has_agent_tools else None
-        observer = RunObserver(_feed(translator) if box is None else box.put)
-        runner = for_one_run(self._runner, service, [*self._plugins(run.input), observer])
+        put = _feed(translator) if box is None else box.put
+        mine = [Steering(run, service, put), RunObserver(put)]
+        client = client_side(run.input, self._options, self._root.name)
+        runner = for_one_run(self._runner, service, [*client, *mine])
         delta = it.delta
         try:
             for parts in it.turns:
@@ -263,7 +271,7 @@ class AdkAdapter:
             return None
         found = run.resume.framework.get("invocation_id")
         if run.resume.framework.get("unfinished") and session.events:  # the point names an earlier one
-            found = session.events[-1].invocation_id
+            found = next((it.invocation_id for it in reversed(session.events) if not is_steered(it)), None)
         root = self._root.name if isinstance(self._root, LlmAgent) else None
         if not isinstance(found, str) or is_whole(live_events(session.events), found, root):
             return None
@@ -307,14 +315,6 @@ class AdkAdapter:
                 custom_metadata={METADATA_KEY: planned.stored_mark} if planned.stored_mark else None,
             )
             await self._runner.session_service.append_event(session, answer)
-
-    def _plugins(self, input: RunAgentInput) -> list[ClientSide]:
-        """The client's tools and instructions, when it sent some."""
-        texts = instructions(input) if self._options.client_instructions else []
-        if not input.tools and not texts:
-            return []
-        agents = self._options.frontend_agents
-        return [ClientSide(input.tools or [], texts, {self._root.name} if agents is None else agents)]
 
     def _run_config(self, planned: Plan) -> RunConfig:
         modes = type(self._config.streaming_mode)
@@ -384,10 +384,10 @@ class _Prepared:
 
 
 def _feed(translator: AdkTranslator) -> Put:
-    """Hand a fact straight to the translator: no event comes of it."""
+    """Hand a fact straight to the translator: no event comes of it, or only with the next part."""
 
-    async def put(part: ModelCall | InnerPart) -> None:
-        translator.feed(part)
+    async def put(part: Part) -> None:
+        translator.aside(part)
 
     return put
 

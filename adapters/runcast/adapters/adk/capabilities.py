@@ -23,7 +23,7 @@ from ag_ui.core import (
     TransportCapabilities,
 )
 
-from runcast.adapters.adapter import Drawing, DrawnEdge, DrawnNode
+from runcast.adapters.adapter import STEER, Drawing, DrawnEdge, DrawnNode
 from runcast.adapters.adk.options import AdkOptions
 from runcast.adapters.adk.plain_values import SHARED, is_visible
 from runcast.adapters.client_schemas import AgentSchemas, ClientSchema, object_schema, value_schema
@@ -124,7 +124,14 @@ def capabilities(
         human_in_the_loop=HumanInTheLoopCapabilities(
             supported=True, approvals=resumable, interrupts=resumable
         ),
+        custom=dict(STEER) if any(reads(one) for one in tree(root)) else None,
     )
+
+
+def reads(agent: Any) -> bool:
+    """Whether an agent's model reads the whole conversation, and not only its own task."""
+    whole = getattr(agent, "include_contents", "none") != "none"
+    return whole and getattr(agent, "mode", None) not in DELEGATED
 
 
 def schemas(root: Any, options: AdkOptions) -> AgentSchemas:

@@ -35,7 +35,7 @@ from runcast.adapters.adk.intake.session_conversation import (
 from runcast.adapters.adk.interrupts import answered, open_interrupts
 from runcast.adapters.adk.options import AdkOptions, RunStart
 from runcast.adapters.adk.plain_values import cut
-from runcast.adapters.adk.stream.complete_event import Answer, Reader, is_from_user
+from runcast.adapters.adk.stream.complete_event import Answer, Reader, is_from_user, is_steered
 from runcast.adapters.adk.stream.decisions import ending
 from runcast.adapters.adk.stream.parts import InnerPart, ModelCall
 from runcast.adapters.adk.stream.steps import TOOLS, Steps
@@ -102,6 +102,7 @@ class AdkTranslator:
         )
         self._own = AgentEvents(self._context, root, session=session)
         self._inner = InnerRuns(self._context)
+        self.asides: list[Event] = []  # the user's messages that came while the run went on
 
     # ---------------------------------------------------------------- protocol
 
@@ -124,17 +125,43 @@ class AdkTranslator:
 
     def feed(self, part: Part) -> list[AgEvent]:
         """One event of the runner, or a fact that a plugin observed."""
-        if isinstance(part, InnerPart):
-            return self._inner.feed(part, self._own)
-        if isinstance(part, ModelCall):
+        if isinstance(part, ModelCall):  # no event comes of it
             self._inner.events_of(part.invocation_id, self._own).messages.model_called(part)
             return []
+        return self._asides() + self._fed(part)
+
+    def _fed(self, part: Event | InnerPart) -> list[AgEvent]:
+        if isinstance(part, InnerPart):
+            return self._inner.feed(part, self._own)
+        if is_steered(part):
+            return self._steered(part)
         if not part.partial and part.invocation_id:
             self._where["invocation_id"] = part.invocation_id
         return self._own.feed(part)
 
+    def aside(self, part: Part) -> None:
+        """A part from outside the runner's events; what comes of it goes before those of the next part."""
+        if isinstance(part, ModelCall | InnerPart):
+            self.feed(part)
+        else:
+            self.asides.append(part)
+
+    def _asides(self) -> list[AgEvent]:
+        asides, self.asides[:] = list(self.asides), []
+        return [event for each in asides for event in self._steered(each)]
+
+    def _steered(self, event: Event) -> list[AgEvent]:
+        """A message that the agent was handed, where its model reads it."""
+        found: list[AgEvent] = []
+        for message in messages_from_events([event]):
+            found += self._blocks.text(message.id, "".join(texts(message)), role="user")
+            found += self._blocks.close_text(message.id)
+        return found
+
     def finish(self) -> list[AgEvent]:
         """The runner ended: cancelled, waiting for answers, failed, or successful."""
+        if self.asides:
+            return self._asides() + self.finish()
         if self._own.aborted:
             return self.cancel()
         waiting = self._waiting()
@@ -155,7 +182,8 @@ class AdkTranslator:
 
     def cancel(self) -> list[AgEvent]:
         """The run was stopped."""
-        events = self._blocks.close_all(metadata=run_metadata(discarded="cancelled")) + self._snapshot()
+        events = self._asides() + self._blocks.close_all(metadata=run_metadata(discarded="cancelled"))
+        events += self._snapshot()
         return events + self._frame.cancelled(metadata=self._ending("cancelled"))
 
     # ------------------------------------------------------------------ ending
@@ -191,7 +219,8 @@ class AdkTranslator:
 
     def _failed(self, fault: Failure) -> list[AgEvent]:
         discarded = run_metadata(discarded="error")
-        events = self._blocks.close_all(error=fault.message, code=fault.code, metadata=discarded)
+        events = self._asides()
+        events += self._blocks.close_all(error=fault.message, code=fault.code, metadata=discarded)
         return (
             events
             + self._snapshot()

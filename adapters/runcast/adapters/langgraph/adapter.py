@@ -15,12 +15,12 @@ from typing import Any, Literal, Unpack
 
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
 
-from runcast.adapters.adapter import Drawing, ResumePoint
+from runcast.adapters.adapter import Drawing, ResumePoint, Take
 from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.driving.fault_log import log_failure, log_untranslated
 from runcast.adapters.driving.pump import Pump
 from runcast.adapters.errors import ThreadBusy, UnknownRun
-from runcast.adapters.langgraph.capabilities import capabilities, completed, drawing, schemas
+from runcast.adapters.langgraph.capabilities import capabilities, completed, drawing, schemas, steers
 from runcast.adapters.langgraph.graph_stream import Call, GraphStream
 from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.intake.plan import ALL_ROLES
@@ -142,11 +142,22 @@ class LangGraphAdapter:
         if job.pump is not None and (hard or not self._preparation.local):
             job.pump.cancel()
 
+    async def steer(self, run_id: str, take: Take) -> None:
+        """Hand the graph what `take` gives, between two of its own steps where every call has its result."""
+        job = self._active.get(run_id)
+        if job is None:
+            raise UnknownRun(f"no run {run_id!r} is active here")
+        if self._steers:
+            job.call.control.take = take
+
+    @cached_property
+    def _steers(self) -> bool:
+        return self._preparation.local and self._preparation.stores and steers(self.graph, self._options)
+
     def capabilities(self) -> AgentCapabilities:
         """What this agent can do."""
-        return capabilities(
-            self.graph, name=self.name, stores=self._preparation.stores, files=self._options.files
-        )
+        stores, files = self._preparation.stores, self._options.files
+        return capabilities(self.graph, name=self.name, stores=stores, files=files, steers=self._steers)
 
     def drawing(self) -> Drawing:
         """The graph, as it draws itself; a graph on another server is not asked."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import Any, Literal, cast
 
+import langgraph.channels
 from ag_ui.core import (
     AgentCapabilities,
     HumanInTheLoopCapabilities,
@@ -24,18 +25,25 @@ from ag_ui.core import (
     TransportCapabilities,
 )
 
-from runcast.adapters.adapter import Drawing, DrawnEdge, DrawnNode
+from runcast.adapters.adapter import STEER, Drawing, DrawnEdge, DrawnNode
 from runcast.adapters.client_schemas import AgentSchemas, ClientSchema, object_schema
 from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.stream.graph_state import HIDDEN, is_shown
 from runcast.slim.values.type_guards import as_mapping
 
+ADDING = tuple(  # channels whose update adds to what they hold
+    getattr(langgraph.channels, name)
+    for name in ("BinaryOperatorAggregate", "DeltaChannel")
+    if hasattr(langgraph.channels, name)
+)
 FRAMEWORKS = ("langchain", "langgraph", "deepagents")  # only their objects are looked into
 # where they keep functions and graphs
 HOLDING = ("func", "afunc", "coroutine", "tools_by_name", "steps", "bound")
 
 
-def capabilities(graph: Any, *, name: str, stores: bool, files: Collection[str] = ()) -> AgentCapabilities:
+def capabilities(
+    graph: Any, *, name: str, stores: bool, files: Collection[str] = (), steers: bool = False
+) -> AgentCapabilities:
     """Streaming, state deltas and attribution always; memory, resuming and questions where a checkpointer is."""
     return AgentCapabilities(
         identity=IdentityCapabilities(name=name, type="langgraph", **_description(graph)),
@@ -48,7 +56,18 @@ def capabilities(graph: Any, *, name: str, stores: bool, files: Collection[str] 
         if files
         else None,
         human_in_the_loop=HumanInTheLoopCapabilities(supported=stores, interrupts=stores, approvals=stores),
+        custom=dict(STEER) if steers else None,
     )
+
+
+def steers(graph: Any, options: LangGraphOptions) -> bool:
+    """Whether a message can be added between two steps: the conversation's channel adds, and no inner graph remembers.
+
+    After a stop LangGraph takes the stored end of a graph with `checkpointer=True` for an end of the present call.
+    """
+    channel = graph.channels.get(options.messages_key)
+    inner = [each for each in graphs_in(graph, set()) if each is not graph]
+    return isinstance(channel, ADDING) and not any(each.checkpointer is True for each in inner)
 
 
 def drawing(graph: Any) -> Drawing:

@@ -1,26 +1,69 @@
 """The stream of a run, by whichever of LangGraph's two streams it is read: always as parts.
 
 `astream(version="v2")` yields parts. `astream_events(version="v3")` yields protocol events, to which a transformer of
-ours listens: the events' own log leaves out tasks. Knows how each is asked, not what parts mean.
+ours listens: the events' own log leaves out tasks. A stream that stops between two steps for a message goes on with it,
+as one stream. Knows how each is asked, not what parts mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from typing import Any
 
 from langchain_core.messages import AIMessageChunk, convert_to_messages
+from langgraph.config import get_config
+from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
+from langgraph.types import Command
 
+from runcast.adapters.adapter import Take
+from runcast.adapters.langgraph.intake.messages import to_langchain
 from runcast.adapters.langgraph.intake.stream_events import StreamEvents
 from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.probe import Probe, TokenProbe
-from runcast.adapters.langgraph.stream.parts import UNREAD, Aside, Part
+from runcast.adapters.langgraph.stream.parts import UNREAD, Aside, Part, messages_of
 from runcast.adapters.langgraph.translator import CHECKPOINTS, STREAM_MODES
 
 VAR_KEYWORD = Parameter.VAR_KEYWORD
+
+
+class StepControl(RunControl):
+    """Also stops the root graph alone, after one step at least, while messages wait for it."""
+
+    __slots__ = ("_stepped", "take")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.take: Take | None = None  # gives the messages that wait
+        self._stepped = False
+
+    @property
+    def drain_requested(self) -> bool:
+        """LangGraph asks this before each step of each graph."""
+        if self.stopped or _is_inner():
+            return self.stopped
+        before, self._stepped = self._stepped, True
+        return before and self.take is not None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run is to end."""
+        return self._drain_reason is not None
+
+    def begin(self) -> None:
+        """The graph is started, for the first time or again."""
+        self._stepped = False
+
+
+def _is_inner() -> bool:
+    """Whether the caller is a step of a graph inside the root: an inner graph's step may be a tool's, to be run once."""
+    try:
+        return bool(get_config().get("configurable", {}).get("checkpoint_ns"))
+    except RuntimeError:
+        return False
 
 
 @dataclass(slots=True)
@@ -30,7 +73,7 @@ class Call:
     input: Any = None
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
     context: Any = None
-    control: RunControl = field(default_factory=RunControl)
+    control: StepControl = field(default_factory=StepControl)
 
 
 class GraphStream:
@@ -50,11 +93,37 @@ class GraphStream:
         """The callback handler that goes with a run."""
         return Probe(aside) if self.version == "v2" else TokenProbe(aside)
 
-    def parts(self, call: Call) -> AsyncIterator[Any]:
+    async def parts(self, call: Call) -> AsyncGenerator[Any, None]:
         """The parts of an asynchronous run. Close it to stop the run."""
+        while True:
+            call.control.begin()
+            try:
+                async with aclosing(self._opened(call)) as stream:
+                    async for part in stream:
+                        yield part
+                return
+            except GraphDrained:
+                if call.control.stopped:
+                    raise
+            await self._take(call)
+
+    async def _take(self, call: Call) -> None:
+        """Let the call go on after the step before which it stopped, with the messages that wait if no call is open."""
+        where = dict(call.config.get("configurable") or {})
+        where.pop("checkpoint_id", None)  # of a fork: the run has its own checkpoints now
+        call.config, call.input = {**call.config, "configurable": where}, None
+        key, control = self._options.messages_key, call.control
+        held = messages_of((await self._graph.aget_state({"configurable": where})).values, key) or []
+        if control.take is not None and not unanswered(held):
+            take, control.take = control.take, None
+            known = {each.id for each in held}
+            new = to_langchain(each for each in await take() if each.id not in known)
+            call.input = Command(update={key: new}) if new else None
+
+    def _opened(self, call: Call) -> AsyncGenerator[Any, None]:
         if self.version == "v3":
             return self._from_events(call)
-        stream = self._graph.astream(call.input, call.config, **self._asked(call))
+        stream: AsyncGenerator[Any, None] = self._graph.astream(call.input, call.config, **self._asked(call))
         return stream if self._local else _revived(stream)
 
     def parts_sync(self, call: Call) -> Iterator[Any]:
@@ -124,6 +193,12 @@ class GraphStream:
         )
         with run:
             yield from run.extensions[name]
+
+
+def unanswered(messages: Sequence[Any]) -> set[str]:
+    """The tool calls that have no result."""
+    made = {str(call["id"]) for each in messages for call in getattr(each, "tool_calls", None) or ()}
+    return made.difference(str(each.tool_call_id) for each in messages if each.type == "tool")
 
 
 def _read(events: StreamEvents, event: Any) -> list[Part]:

@@ -28,7 +28,7 @@ def say(
     agent: Annotated[str | None, typer.Option(help="The agent; by default the thread's.")] = None,
     url: Annotated[str | None, typer.Option(help="The log's store; by default RUNCAST_URL.")] = None,
     queue: Annotated[bool, typer.Option("--queue", help="While a run is active: wait for its end.")] = False,
-    steer: Annotated[bool, typer.Option("--steer", help="Waits as with --queue, for now.")] = False,
+    steer: Annotated[bool, typer.Option("--steer", help="Hand it to the agent while it works.")] = False,
     interrupt: Annotated[bool, typer.Option("--interrupt", help="Stop the active run, and follow.")] = False,
     rollback: Annotated[
         bool, typer.Option("--rollback", help="Take the active run back, and follow.")

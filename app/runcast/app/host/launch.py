@@ -99,6 +99,7 @@ class Launcher:
             await self._not_begun(start, begun)
             raise
         cast.followers.follow(run)
+        cast.node.begin_next(cast, start.thread_id)  # what waits may be for this run
         return run
 
     async def agent_of(self, thread_id: str) -> Adapter:

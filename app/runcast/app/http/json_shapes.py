@@ -13,7 +13,8 @@ from typing_extensions import TypedDict  # pydantic asks for this one before Pyt
 
 from runcast.adapters import AgentSchemas
 from runcast.app.nodes.annotations import LONGEST_TYPE, Annotation
-from runcast.app.nodes.handover import Accepted, OnBusy
+from runcast.app.nodes.handover import OnBusy
+from runcast.app.runs.handle import Accepted
 from runcast.slim.stores.records import Edge, RunStatus
 from runcast.slim.values.identifiers import LONGEST_ID
 
@@ -230,7 +231,7 @@ NO_OTHERS = ConfigDict(extra="forbid")  # of a request: a field that is not know
 
 
 class Started(TypedDict):
-    """A run that was started, or the place of a message in the thread's queue: its own run will have this id."""
+    """A run that was started, a message that waits, or one for the agent that runs: a run of its own will have this id."""
 
     thread_id: str
     run_id: str

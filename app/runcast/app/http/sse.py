@@ -8,11 +8,18 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from ag_ui.core import RunErrorEvent, RunFinishedEvent
+from ag_ui.core import (
+    CustomEvent,
+    Event,
+    RunErrorEvent,
+    RunFinishedEvent,
+    RunFinishedSuccessOutcome,
+    RunStartedEvent,
+)
 
 from runcast.app.errors import BadRequest, Gone, Over
 from runcast.app.host.followers import entries_of
-from runcast.app.nodes.handover import RemoteRun
+from runcast.app.nodes.handover import STEERED, RemoteRun
 from runcast.app.runs.run import Run
 from runcast.broadcast import Position
 from runcast.slim import Entry, ReaderTooSlow, RunLog, SlimError, encode_sse
@@ -72,6 +79,10 @@ async def of_run(run: Run, log: RunLog) -> AsyncGenerator[bytes]:
     ended = False
     try:
         await run.begun()  # immediate, unless the run waits for a worker
+        if isinstance(run, RemoteRun) and run.into is not None:
+            for event in handed(run, run.into):
+                yield encode_sse(event)
+            return
         async with aclosing(entries_of(run, log)) as entries:
             async for entry in entries:
                 if entry.run_id != run.run_id:
@@ -87,6 +98,17 @@ async def of_run(run: Run, log: RunLog) -> AsyncGenerator[bytes]:
         yield encode_sse(
             RunErrorEvent(message="the run was cut short here; resume it to continue", code="truncated")
         )
+
+
+def handed(run: RemoteRun, into: str) -> list[Event]:
+    """The whole run of a message that the active run was handed: its answer is in that run."""
+    return [
+        RunStartedEvent(thread_id=run.thread_id, run_id=run.run_id),
+        CustomEvent(name=STEERED, value={"run_id": run.run_id, "into": into}),
+        RunFinishedEvent(
+            thread_id=run.thread_id, run_id=run.run_id, outcome=RunFinishedSuccessOutcome(type="success")
+        ),
+    ]
 
 
 def position(last_event_id: str) -> Position:

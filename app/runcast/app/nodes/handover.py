@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Literal
 
 import orjson
 from ag_ui.core import (
     AgentCapabilities,
+    CustomEvent,
     IdentityCapabilities,
     Message,
     ResumeEntry,
@@ -26,15 +27,16 @@ from ag_ui.core import (
 
 from runcast.adapters import Adapter, AgentSchemas, Drawing
 from runcast.app.errors import AppError, Over
-from runcast.app.runs.handle import RunResult, Terminal, result_of, truncated
+from runcast.app.runs.handle import Accepted, RunResult, Terminal, result_of, truncated
 from runcast.slim import Entry, Forgotten, ReaderTooSlow, RunLog, StoreError, decode_input, encode_input
+from runcast.slim.values.type_guards import as_mapping
 
 SILENCE = 2.0  # seconds without an entry before the log is asked whether the run was cut short
 PAUSE = 0.5  # seconds before a log that cannot be read is asked again
 
 Edge = Literal["continue", "branch", "resume"]
 OnBusy = Literal["refuse", "queue", "steer", "interrupt", "rollback"]  # for a message while a run is active
-Accepted = Literal["started", "queued"]
+STEERED = "runcast.steered"  # the CUSTOM event behind a message that a running agent was handed
 
 
 def note_id(kind: str, tenant: str, *names: str) -> str:
@@ -88,6 +90,13 @@ class RunRequest:
         own = [message for message in history if message.role != "activity"]
         new = given.messages if self.on_busy == "refuse" else new_messages(given.messages, own)
         return given.model_copy(update={"messages": [*own, *new]})
+
+
+def steered_run(event: object) -> str | None:
+    """The run that will not begin, by the event behind a message that the active run was handed."""
+    if not isinstance(event, CustomEvent) or event.name != STEERED:
+        return None
+    return as_mapping(event.value).get("run_id")
 
 
 def new_messages(messages: Sequence[Message], history: Sequence[Message]) -> list[Message]:
@@ -180,6 +189,7 @@ class RemoteRun:
         self.epoch = ""
         self.first_seq = 0
         self.last_seq = 0
+        self.into: str | None = None  # the run that was handed this message
         self._log = log
         self._after = after
         self._stop = stop
@@ -200,7 +210,7 @@ class RemoteRun:
         raise AppError("this run is on another node: ask the cast for the thread's state")
 
     async def begun(self) -> None:
-        """Wait until a worker has started the run, however long that takes."""
+        """Wait until a worker has started the run, or the active run was handed its message (`into`)."""
         self._watching()
         await asyncio.shield(self._begun)
 
@@ -239,7 +249,7 @@ class RemoteRun:
                 gone = self._begun.exception() if self._begun.done() else None
                 if isinstance(gone, Over):
                     return truncated(self, str(gone), "withdrawn")
-                return result_of(self, self._terminal)
+                return replace(result_of(self, self._terminal), run_id=self.into or self.run_id)
             except ReaderTooSlow:
                 continue
             except StoreError:  # the store is away, or the thread was deleted
@@ -268,7 +278,9 @@ class RemoteRun:
         if entry is None:
             raise StoreError("the log was closed")
         self._after = entry.seq
-        if entry.run_id != self.run_id:
+        if steered_run(entry.event) == self.run_id:
+            self.into = entry.run_id
+        if entry.run_id != (self.into or self.run_id):
             return
         self.last_seq = entry.seq
         if not self._begun.done():
@@ -286,7 +298,9 @@ class RemoteRun:
 
     async def _is_truncated(self) -> bool:
         found = [
-            run for thread, run in await self._log.find(self.run_id) if thread.thread_id == self.thread_id
+            run
+            for thread, run in await self._log.find(self.into or self.run_id)
+            if thread.thread_id == self.thread_id
         ]
         if not found:
             return await self._log.archive.is_forgotten(self.thread_id)

@@ -11,21 +11,24 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, get_args
 
-from ag_ui.core import CustomEvent
+from ag_ui.core import CustomEvent, UserMessage
 
-from runcast.adapters import Adapter, ResumePoint, UnknownRun
+from runcast.adapters import Adapter, ResumePoint, Steerable, UnknownRun, can_steer
 from runcast.app.errors import AppError, BadRequest, Busy, Closing, Full, NotFound, Over, Overtaken
-from runcast.app.nodes.handover import OnBusy, RemoteRun, RunRequest, note_id
+from runcast.app.nodes.handover import STEERED, OnBusy, RemoteRun, RunRequest, note_id
 from runcast.app.nodes.orphans import resume_truncated
 from runcast.app.nodes.requests import HOUR_MS, decline, is_used
-from runcast.app.nodes.waiting import EXCERPT, QUEUED, Waiting, in_order, to_begin, to_wait
+from runcast.app.nodes.waiting import EXCERPT, QUEUED, Waiting, in_order, is_plain, to_begin, to_wait
 from runcast.app.runs.handle import RunHandle
 from runcast.slim import SlimError
 
 if TYPE_CHECKING:
     from runcast.app.host.cast import Cast
+    from runcast.app.runs.run import LocalRun
 
 MOST = 100  # messages that wait in one thread
 LISTED = 20  # of them in an announcement
@@ -83,6 +86,8 @@ class Queue:
             raise Full(f"{MOST} messages wait in this thread already; withdraw one, or ask again later")
         thread = await cast.log.thread(thread_id)
         active = await self._active(thread_id)
+        if policy == "steer" and not await self._can_steer(request, thread_id, active):
+            policy = "queue"
         request = to_wait(request, policy, active)
         note = await cast.log.notes.leave(
             note_id("queue", cast.tenant, thread_id, run_id),
@@ -97,7 +102,8 @@ class Queue:
         if active is not None and Waiting(note, request).ahead:
             await self._stop(thread_id, active)
         await self.changed(thread_id)
-        await cast.outbox.queued(thread_id, run_id, {"agent": request.agent, "on_busy": policy})
+        if policy != "steer":
+            await cast.outbox.queued(thread_id, run_id, {"agent": request.agent, "on_busy": policy})
         remote = RemoteRun(
             cast.log,
             cast.agent(request.agent),
@@ -105,7 +111,7 @@ class Queue:
             after=0 if thread is None else thread.last_seq,
             stop=lambda hard: cast.stop(run_id, hard, thread_id=thread_id),
             waits=lambda: self._waits(thread_id, run_id),
-            accepted="queued",
+            accepted="steering" if policy == "steer" else "queued",
         )
         cast.remote_runs.add(remote)
         return remote
@@ -120,6 +126,20 @@ class Queue:
             return runs[-1].run_id
         notes = await self._cast.log.notes.of_thread(thread_id)
         return next((note.run_id for note in notes if note.box.startswith("run ")), None)
+
+    async def _can_steer(self, request: RunRequest, thread_id: str, active: str | None) -> bool:
+        """Whether the active run is one of this agent, and takes messages while it runs."""
+        cast = self._cast
+        if not (can_steer(cast.agent(request.agent)) and is_plain(replace(request, on_busy="steer"))):
+            return False
+        runs = {each.run_id: each for each in await cast.log.runs(thread_id)}
+        here, there = cast.slots.in_thread(cast.tenant, thread_id), runs.get(active or "")
+        if here is not None:
+            return here.adapter.name == request.agent
+        if there is not None:
+            return await cast.threads.agent_of(thread_id, there) == request.agent
+        notes = await cast.log.notes.of_thread(thread_id)
+        return any(each.box == f"run {request.agent}" and each.run_id == active for each in notes)
 
     async def _stop(self, thread_id: str, run_id: str) -> None:
         """Stop the run that makes room at once; the message waits already, so a stop that fails loses nothing."""
@@ -157,7 +177,9 @@ class Queue:
             if each.run_id == run_id and not each.request.begins:
                 return each
             if each.run_id == run_id:
-                raise Over("this message begins at this moment: stop its run instead")
+                raise Over(
+                    "this message begins at this moment, or the agent is handed it: stop the run instead"
+                )
         if await is_used(self._cast, thread_id, run_id):
             raise Over("this message has begun: stop its run instead")
         raise NotFound(f"no message {run_id!r} waits in thread {thread_id!r}")
@@ -170,15 +192,56 @@ class Queue:
         going = cast.options.work and not cast.closing
         while going and (waiting := await self.waiting(thread_id)):
             first = waiting[0]
-            if await is_used(cast, thread_id, first.run_id):  # its worker died before it removed the note
+            if await self._is_over(thread_id, first):
                 await cast.log.notes.take(first.note)
+                await self.announce(thread_id)
             elif not await self._is_free(thread_id, first):
+                await self._steer(thread_id, waiting)
                 return
             elif first.request.agent not in cast.agents:
                 await cast.log.notes.exchange(first.note, first.note.body)  # wakes the workers that have it
                 return
             else:
                 going = await self._begin(first, thread_id)
+
+    async def _is_over(self, thread_id: str, first: Waiting) -> bool:
+        """Whether its run has begun, or a run was handed it: its note is left of a worker that died, or comes off now."""
+        cast = self._cast
+        if await is_used(cast, thread_id, first.run_id):
+            return True
+        if first.request.on_busy != "steer" or not first.request.begins or first.message is None:
+            return False
+        here = cast.slots.in_thread(cast.tenant, thread_id)
+        state = await cast.state(thread_id) if here is None else here.state
+        return state is not None and any(each.id == first.message.id for each in state.history)
+
+    async def _steer(self, thread_id: str, waiting: list[Waiting]) -> None:
+        """Let the run that is active here take the messages that are for it."""
+        run = self._cast.slots.in_thread(self._cast.tenant, thread_id)
+        if run is None or not isinstance(run.adapter, Steerable):
+            return
+        if any(is_plain(each.request) and each.request.agent == run.adapter.name for each in waiting):
+            with suppress(UnknownRun):
+                await run.adapter.steer(run.run_id, partial(self._take, run))
+
+    async def _take(self, run: LocalRun) -> list[UserMessage]:
+        """Claim what this run is handed now. It is not edited or withdrawn any more; a claim of a dead run counts for nothing."""
+        taken: list[UserMessage] = []
+        try:
+            for each in await self.waiting(run.thread_id):
+                said = each.for_run(run.adapter.name, [*run.state.history, *taken])
+                if not said or run.expects(said[-1].id):
+                    continue
+                if await self._cast.log.notes.exchange(each.note, each.begun()) is not None:
+                    value = {"run_id": each.run_id, "message_id": said[-1].id}
+                    event = CustomEvent(name=STEERED, value=value, timestamp=time.time_ns() // 1_000_000)
+                    run.expect(
+                        said[-1].id, event, partial(self._cast.node.begin_next, self._cast, run.thread_id)
+                    )
+                    taken += said
+        except SlimError as error:
+            logger.warning("the messages for run %r wait: %s", run.run_id, error)
+        return taken
 
     async def _is_free(self, thread_id: str, first: Waiting) -> bool:
         cast = self._cast
@@ -235,6 +298,7 @@ class Queue:
         cast = self._cast
         if cast.slots.in_thread(cast.tenant, thread_id) is not None:
             await self.announce(thread_id)
+            await self.begin_next(thread_id)
             return
         thread = await cast.log.thread(thread_id)
         if thread is not None and thread.owner not in (None, cast.log.owner):

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ag_ui.core import Message, TextInputContent, UserMessage
 
 from runcast.app.errors import BadRequest
-from runcast.app.nodes.handover import OnBusy, RunRequest
+from runcast.app.nodes.handover import OnBusy, RunRequest, new_messages
 from runcast.slim import Note, RunInfo
 
 QUEUED = "runcast.queued"  # the CUSTOM event that lists what waits
@@ -32,19 +32,29 @@ class Waiting:
         return self.note.run_id
 
     @property
-    def _message(self) -> Message | None:
+    def message(self) -> Message | None:
+        """The user's last message of the request."""
         given = self.request.input
         return next((each for each in reversed(given.messages if given else []) if each.role == "user"), None)
 
     @property
     def text(self) -> str:
         """Its words."""
-        return "" if self._message is None else words_of(self._message)
+        return "" if self.message is None else words_of(self.message)
 
     @property
     def ahead(self) -> bool:
         """Whether it goes before messages that only wait their turn."""
         return self.request.on_busy in ("interrupt", "rollback")
+
+    def for_run(self, agent: str, history: Sequence[Message]) -> list[UserMessage]:
+        """What a running agent can be handed of it, now that the thread holds this history: new texts alone."""
+        given = self.request.input
+        if given is None or not is_plain(self.request) or self.request.agent != agent:
+            return []
+        new = new_messages(given.messages, history)
+        said = [each for each in new if isinstance(each, UserMessage) and isinstance(each.content, str)]
+        return said if len(said) == len(new) else []
 
     def row(self, most: int | None = None) -> dict[str, Any]:
         """It as JSON, with at most so many characters of its words."""
@@ -54,7 +64,7 @@ class Waiting:
             "on_busy": self.request.on_busy,
             "agent": self.request.agent,
             "at": self.note.at,
-            "files": 0 if self._message is None else len(files_of(self._message)),
+            "files": 0 if self.message is None else len(files_of(self.message)),
         }
 
     def edited(self, text: str) -> bytes:
@@ -72,6 +82,14 @@ class Waiting:
     def begun(self) -> bytes:
         """The body of its note while a worker starts it."""
         return replace(self.request, begins=True).encode()
+
+
+def is_plain(request: RunRequest) -> bool:
+    """Whether the request is to be handed to the active run, and its last message can be."""
+    given = request.input
+    last = given.messages[-1] if given is not None and given.messages else None
+    texts = isinstance(last, UserMessage) and isinstance(last.content, str)
+    return request.on_busy == "steer" and request.edge == "continue" and texts
 
 
 def words_of(message: Message) -> str:

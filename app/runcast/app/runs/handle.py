@@ -17,6 +17,7 @@ from runcast.slim.folding.run_records import end_status
 if TYPE_CHECKING:
     from runcast.slim import AgentState
 
+Accepted = Literal["started", "queued", "steering"]
 Terminal = RunFinishedEvent | RunErrorEvent
 
 _STATUS = {
@@ -53,8 +54,8 @@ class RunHandle(Protocol):
     last_seq: int
 
     @property
-    def accepted(self) -> Literal["started", "queued"]:
-        """What became of the request: a run at once, or one that waits its turn."""
+    def accepted(self) -> Accepted:
+        """What became of the request: a run at once, one that waits its turn, or words for the agent that runs."""
         ...
 
     @property

@@ -11,13 +11,13 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from ag_ui.core import Event, RunErrorEvent, RunFinishedEvent, RunStartedEvent
+from ag_ui.core import Event, RunErrorEvent, RunFinishedEvent, RunStartedEvent, TextMessageEndEvent
 
 from runcast.adapters import Adapter, failure
 from runcast.app.errors import AppError
-from runcast.app.runs.handle import RunHandle, RunResult, Terminal, result_of, truncated
+from runcast.app.runs.handle import Accepted, RunHandle, RunResult, Terminal, result_of, truncated
 from runcast.app.runs.run_plan import RunPlan
 from runcast.app.telemetry import RunSpan, run_span
 from runcast.slim import Conflict, RunLog, SlimError, SlimSerializer, SnapshotTaker
@@ -52,7 +52,7 @@ class LocalRun:
         cadence: Cadence,
         ended: Callable[[LocalRun], None] | None = None,
     ) -> None:
-        self.accepted: Literal["started"] = "started"
+        self.accepted: Accepted = "started"
         self.adapter = adapter
         self.input = plan.input
         self.thread_id = plan.input.thread_id
@@ -78,6 +78,7 @@ class LocalRun:
         self._abandoned = False
         self._turn = asyncio.Lock()  # of the log's next entry: the adapter's, or one announced
         self._span = RunSpan(None)
+        self._expected: dict[str, tuple[Event, Callable[[], None]]] = {}  # by message id
 
     def begin(self) -> None:
         """Drive the run, in a task of its own."""
@@ -121,6 +122,14 @@ class LocalRun:
                 return False
             await self._append(event)
             return True
+
+    def expect(self, message_id: str, event: Event, then: Callable[[], None]) -> None:
+        """Record an event behind the adapter's message of this id."""
+        self._expected[message_id] = (event, then)
+
+    def expects(self, message_id: str) -> bool:
+        """Whether the adapter was handed this message and has not emitted it."""
+        return message_id in self._expected
 
     async def abandon(self) -> None:
         """Stop driving, as a crash would: the log gets no terminal event, and the run can be resumed."""
@@ -198,6 +207,10 @@ class LocalRun:
             self._terminal = event
         self._span.feed(event)
         await self._append(event)
+        if self._expected and isinstance(event, TextMessageEndEvent) and self.expects(event.message_id):
+            behind, then = self._expected.pop(event.message_id)
+            await self._append(behind)
+            then()
 
     async def _append(self, event: Event) -> None:
         entry = await self._log.append(self.thread_id, event)

@@ -24,6 +24,8 @@ from runcast.adapters import (
     Kept,
     Portable,
     ResumePoint,
+    Steerable,
+    Take,
     drawing_of,
 )
 
@@ -71,6 +73,11 @@ class ForTenant:
     async def stop(self, run_id: str, *, hard: bool = False) -> None:
         """End a run of this tenant."""
         await self._adapter.stop(self._prefix + run_id, hard=hard)
+
+    async def steer(self, run_id: str, take: Take) -> None:
+        """Hand a run of this tenant what `take` gives, if the agent can be steered."""
+        if isinstance(self._adapter, Steerable):
+            await self._adapter.steer(self._prefix + run_id, take)
 
     async def forget(self, thread_id: str) -> None:
         """Delete what the framework keeps of this tenant's thread, if the adapter can."""

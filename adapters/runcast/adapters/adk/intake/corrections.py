@@ -50,7 +50,8 @@ def corrections(
         removed = {kind: ids for kind, ids in undone.items() if ids} or None
         return [MessagesSnapshotEvent(messages=[*held, *fork.news], metadata=run_metadata(corrects=removed))]
     known = {message.id for message in shown}
-    asked = next((message.id for message in reversed(held) if message.role == "user"), None)
+    people = [message.id for message in reversed(held) if message.role == "user"]
+    asked = next((each for each in people if each in known), None)
     at = next((n for n, message in enumerate(shown) if message.id == asked), None)
     if asked is None or at is None:
         return []  # the client sent only its new messages
@@ -65,7 +66,7 @@ def corrections(
         if it.id not in turn and not (it.role == "tool" and it.tool_call_id not in answers)
     ]
     halves = [turn[it.id] for it in output if it.id in turn and is_partial(it, turn[it.id])]
-    unseen = [it for it in turn.values() if it.id not in known and it.role != "user"]
+    unseen = [it for it in turn.values() if it.id not in known]
     behind = bool(
         resume and after[end:]
     )  # a snapshot would append the results of a log behind what follows them

@@ -38,6 +38,7 @@ from runcast.adapters.adk.stream.complete_event import (
     Reader,
     Reading,
     is_from_user,
+    is_steered,
     message_note,
     parts_of,
     result_text,
@@ -150,7 +151,8 @@ class _Rebuilt:
 
     def add(self, event: Event) -> None:
         if is_from_user(event):
-            self._entries.clear()
+            if not is_steered(event):
+                self._entries.clear()
             self._user(event)
             return
         reading = self._reader.read(event)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ag_ui.core import RunAgentInput
 
-from runcast.adapters.adapter import ResumePoint
+from runcast.adapters.adapter import ResumePoint, Take
 from runcast.adapters.driving.pump import Pump
 from runcast.adapters.errors import ThreadBusy, UnknownRun
 
@@ -24,6 +24,7 @@ class ActiveRun:
         self.pump: Pump[Any] | None = None
         self.abort = asyncio.Event()  # ADK's soft stop
         self.running = False  # the runner was asked for events
+        self.take: Take | None = None  # gives the messages that wait for its next model call
         self.thread: tuple[str, str] | None = None  # the (user, thread id) that it occupies
 
     def stop(self, *, hard: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ag_ui.core import Tool
+from ag_ui.core import RunAgentInput, Tool
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
@@ -13,6 +13,9 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
+
+from runcast.adapters.adk.intake.plan import instructions
+from runcast.adapters.adk.options import AdkOptions
 
 
 class ClientSide(BasePlugin):
@@ -33,6 +36,15 @@ class ClientSide(BasePlugin):
             if self._instructions:
                 llm_request.append_instructions(self._instructions)
         return None
+
+
+def client_side(input: RunAgentInput, options: AdkOptions, root: str) -> list[ClientSide]:
+    """The client's tools and instructions, when it sent some."""
+    texts = instructions(input) if options.client_instructions else []
+    if not input.tools and not texts:
+        return []
+    agents = {root} if options.frontend_agents is None else options.frontend_agents
+    return [ClientSide(input.tools or [], texts, agents)]
 
 
 class _ClientTool(BaseTool):

@@ -127,7 +127,7 @@ class Observer(BasePlugin):
         await self.after_tool_callback(tool=tool, tool_args=tool_args, tool_context=tool_context, result=None)
 
 
-Put = Callable[[ModelCall | InnerPart], Awaitable[None]]
+Put = Callable[[ModelCall | InnerPart | Event], Awaitable[None]]
 
 
 class RunObserver(Observer):

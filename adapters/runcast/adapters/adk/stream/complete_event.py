@@ -32,6 +32,7 @@ TRANSFER = "transfer_to_agent"
 EXIT = "exit_loop"
 ABORTED = "INVOCATION_ABORTED"
 CODE = "execute_code"
+STEERED = "steered-"  # of the invocation of a message that came while an agent ran
 # Calls that control the run, and calls that become interrupts: not tool calls of a conversation.
 HIDDEN = frozenset({CONFIRMATION, CREDENTIAL, INPUT, TRANSFER, EXIT})
 
@@ -180,6 +181,11 @@ def parts_of(event: Event) -> list[types.Part]:
 def is_from_user(event: Event) -> bool:
     """Whether the event is input from outside."""
     return event.author == "user"
+
+
+def is_steered(event: Event) -> bool:
+    """Whether a user's message was handed to an agent that was running."""
+    return is_from_user(event) and event.invocation_id.startswith(STEERED)
 
 
 def answers_in(event: Event) -> list[Answer]:

@@ -99,7 +99,11 @@ class Review:
         if ask == "start":
             self._held, returned = stored, []
             self._levels[""].done.clear()
-        last = max((at for at, each in enumerate(stored) if each.type == "human"), default=0)
+        shown = {each.id for each in self._shown}
+        people = [at for at, each in enumerate(stored) if each.type == "human"]
+        last = max(
+            (at for at in people if self._name(stored[at].id) in shown), default=max(people, default=0)
+        )
         held = self._ids().union(message.id for message in given)
         found = corrections(
             self._shown, held, self._public(stored[last:]), self._public(returned), self._levels

@@ -69,7 +69,7 @@ def withheld(found: Corrections, *, later: bool) -> Corrections:
 
 
 def _unseen(shown: Sequence[Message], turn: Sequence[Message], known: set[str]) -> list[Message]:
-    """The agent's messages of the latest turn that the client does not show: the log failed before."""
+    """What the graph holds of the latest turn that the client shows, and the client lacks: the log failed before."""
     if not turn or turn[0].role != "user" or turn[0].id not in known:
         return []
     displayed = {_content(message) for message in shown}
@@ -77,8 +77,8 @@ def _unseen(shown: Sequence[Message], turn: Sequence[Message], known: set[str]) 
         message
         for message in turn[1:]
         if message.id not in known
-        and message.role in ("assistant", "tool")
-        and _content(message) not in displayed
+        and message.role in ("user", "assistant", "tool")
+        and (message.role == "user" or _content(message) not in displayed)
     ]
 
 
