@@ -297,7 +297,7 @@ async def test_no_message_is_lost_or_doubled_wherever_its_process_dies(
                 assert said == ends.get(policy, ["three", "two"]) or "three" in said, steps
         dying.cancel()
         if died:
-            graves.append(_buried(mortal, playing, victim))
+            graves.append(buried(mortal, playing, victim))
         else:
             await playing
         if not died:
@@ -306,7 +306,7 @@ async def test_no_message_is_lost_or_doubled_wherever_its_process_dies(
     assert steps > 30
 
 
-async def _buried(mortal: Mortal, playing: asyncio.Future[None], victim: Cast) -> None:
+async def buried(mortal: Mortal, playing: asyncio.Future[None], victim: Cast) -> None:
     """Let a process that died end, so that no task of it is left."""
     mortal.bury()
     playing.cancel()

@@ -43,6 +43,8 @@ class Works:
     in_answer: asyncio.Event = field(default_factory=asyncio.Event)
     quick: asyncio.Event = field(default_factory=asyncio.Event)  # the other tool has returned
     heard: list[Heard] = field(default_factory=list)
+    runs_below: int = 0  # of an agent that is a tool
+    name: str = "call"  # of its calls
 
     def open(self) -> None:
         self.tool.set()
@@ -97,10 +99,10 @@ class GraphModel(FakeModel):
     async def _astream(
         self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        heard = [each for message in messages for each in _of_graph(message)]
+        heard = [each for message in messages for each in of_graph(message)]
         if self.works.asked(heard):
             chunks = [
-                {"name": name, "args": "{}", "id": f"{name}-{len(self.works.heard)}", "index": at, "type": "tool_call_chunk"}
+                {"name": name, "args": "{}", "id": f"{name}-{self.works.name}-{len(self.works.heard)}", "index": at, "type": "tool_call_chunk"}
                 for at, name in enumerate(("at_once", "slow"))
             ]  # fmt: skip
             yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=chunks))
@@ -109,7 +111,7 @@ class GraphModel(FakeModel):
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
 
 
-def _of_graph(message: Any) -> Heard:
+def of_graph(message: Any) -> Heard:
     if message.type == "human":
         return [("user", str(message.content))]
     if message.type == "tool":
@@ -163,7 +165,7 @@ class AdkModel(BaseLlm):
         heard = [each for content in llm_request.contents for each in _of_adk(content)]
         if self.works.asked(heard):
             calls = [
-                types.Part(function_call=types.FunctionCall(name=name, args={}, id=f"{name}-{len(self.works.heard)}"))
+                types.Part(function_call=types.FunctionCall(name=name, args={}, id=f"{name}-{self.works.name}-{len(self.works.heard)}"))
                 for name in ("at_once", "slow")
             ]  # fmt: skip
             yield LlmResponse(content=types.Content(role="model", parts=calls))
