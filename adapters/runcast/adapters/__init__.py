@@ -15,7 +15,6 @@ from runcast.adapters.adapter import (
     Portable,
     ResumePoint,
     Steerable,
-    Take,
     can_steer,
     drawing_of,
 )
@@ -56,7 +55,6 @@ __all__ = [
     "RunFrame",
     "RunIds",
     "Steerable",
-    "Take",
     "ThreadBusy",
     "Translator",
     "Unanswerable",

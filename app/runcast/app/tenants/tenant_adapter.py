@@ -25,9 +25,9 @@ from runcast.adapters import (
     Portable,
     ResumePoint,
     Steerable,
-    Take,
     drawing_of,
 )
+from runcast.adapters.adapter import Take
 
 
 class ForTenant:
