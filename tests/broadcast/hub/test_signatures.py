@@ -241,3 +241,10 @@ def test_what_is_no_position(value: object):
 @pytest.mark.parametrize("data", [None, 7, "", "{oops", "[]", "7", '{"recover":[]}'])
 def test_what_carries_no_position(data: object):
     assert read_position(data) is None
+
+
+def test_a_request_with_another_apps_key_is_refused_though_its_signature_fits():
+    query = sign_request("GET", "/apps/1/channels", b"", key="other", secret="secret", now=1_000)
+    refusal = RequestGuard("key", "secret").check("GET", "/apps/1/channels", parse_qsl(query), b"", now=1_000)
+    assert refusal is not None
+    assert (refusal.status, "auth_key" in refusal.sentence) == (401, True)

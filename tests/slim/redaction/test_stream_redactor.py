@@ -328,6 +328,14 @@ def test_a_secret_beside_a_harmless_delta_is_removed(more: dict[str, Any]):
         assert PASSWORD.encode() not in b"".join(map(encode, out))
 
 
+def test_held_text_that_is_released_has_no_metadata_of_its_delta():
+    stream = REDACTOR.stream()
+    held = TextMessageContentEvent(message_id="m", delta="the password=hunt", metadata={"token": PASSWORD})
+    out = [*stream.feed(held), *stream.close()]
+    assert PASSWORD.encode() not in b"".join(map(encode, out))
+    assert texts(out) == "the password=[redacted]"
+
+
 def test_held_arguments_leave_when_the_stream_is_closed():
     stream = REDACTOR.stream()
     out = stream.feed(ToolCallArgsEvent(tool_call_id="c", delta='{"password": "hunt'))
