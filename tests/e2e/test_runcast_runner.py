@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ag_ui.core import Event, RunAgentInput, RunStartedEvent
+from ag_ui.core import Event, RunAgentInput, RunFinishedCancelledOutcome, RunFinishedEvent, RunStartedEvent
 
 from tests.app.agents import Gated
 from tests.app.serving import Served, over, run_input, serving
@@ -22,6 +22,12 @@ Runtime = Callable[[], AbstractAsyncContextManager[NodeClient]]
 async def failing(input: RunAgentInput) -> AsyncIterator[Event]:
     yield RunStartedEvent(thread_id=input.thread_id, run_id=input.run_id)
     raise RuntimeError("the model is gone")
+
+
+async def stopped(input: RunAgentInput) -> AsyncIterator[Event]:
+    ids = {"thread_id": input.thread_id, "run_id": input.run_id}
+    yield RunStartedEvent(**ids)
+    yield RunFinishedEvent(**ids, outcome=RunFinishedCancelledOutcome())
 
 
 @pytest.fixture(scope="module")
@@ -137,3 +143,17 @@ async def test_a_refusal_and_a_lost_server_end_a_run_and_leave_the_runtime_alive
             if events[-1]["type"] == "RUN_ERROR":
                 break
         assert events[-1]["code"] == "runcast_unreachable"
+
+
+async def test_the_outcome_of_a_stopped_run_which_older_clients_refuse_is_left_out(
+    host: Served, runtime: Runtime
+) -> None:
+    host.cast.register(stopped, name="helper")
+    async with runtime() as client:
+        await client.send("run", thread="t1", run="r1", say="go")
+        ran = await to_end(client)
+        await client.send("connect", thread="t1")
+        for events in (ran, await to_end(client)):
+            assert events[-1]["type"] == "RUN_FINISHED"
+            assert "outcome" not in events[-1]
+    assert "outcome" in (await host.cast.log.entries("t1"))[-1].event.model_dump(exclude_none=True)

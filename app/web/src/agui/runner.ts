@@ -37,7 +37,7 @@ export class RuncastRunner {
       let failed = false;
       const onEvent = ({ event }: { event: BaseEvent }): void => {
         failed ||= event.type === "RUN_ERROR";
-        subscriber.next(event);
+        subscriber.next(readable(event));
       };
       agent.threadId = threadId;
       const { runId, tools, context, forwardedProps, resume } = input;
@@ -56,7 +56,7 @@ export class RuncastRunner {
   connect({ threadId, agentId, headers }: Connect): Observable<BaseEvent> {
     return new Observable((subscriber) => {
       const agent = this.agent(threadId, agentId, headers);
-      const onEvent = ({ event }: { event: BaseEvent }): void => subscriber.next(event);
+      const onEvent = ({ event }: { event: BaseEvent }): void => subscriber.next(readable(event));
       agent
         .connectAgent(undefined, { onEvent })
         .catch((error: unknown) => subscriber.next(refusal(error)))
@@ -89,6 +89,12 @@ export class RuncastRunner {
     const given = { ...this.config, headers: { ...this.config.headers, ...headers }, threadId };
     return new RuncastAgent(agentId === undefined ? given : { ...given, agentId });
   }
+}
+
+/** As every client reads it: those before 1.0, CopilotKit's among them, refuse the outcome of a stopped run. */
+function readable(event: BaseEvent): BaseEvent {
+  const { outcome, ...plain } = event as BaseEvent & { outcome?: { type: string } };
+  return outcome?.type === "cancelled" ? plain : event;
 }
 
 /** A failure as the end of a run: a stream that breaks off would take the runtime's process along. */
