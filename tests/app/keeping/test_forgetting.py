@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from ag_ui.core import Event, RunAgentInput
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
@@ -133,6 +134,24 @@ async def test_a_run_that_is_active_is_stopped_first() -> None:
         assert await cast.forget("t1") == "forgotten"
         assert not run.active
         assert await cast.log.thread("t1") is None
+
+
+async def test_what_waits_goes_with_its_thread_and_never_begins() -> None:
+    gated, begun = Gated(), list[str]()
+
+    async def eager(input: RunAgentInput) -> AsyncIterator[Event]:
+        begun.append(input.run_id)
+        async for event in parrot(input):
+            yield event
+
+    async with Cast.open("memory://", agents=[eager], watch=False) as cast:
+        cast.register(gated, name="gated")
+        run = await cast.say("t1", "one", agent="gated")
+        later = [await cast.say("t1", text, agent="eager", on_busy="queue") for text in ("two", "three")]
+        assert await cast.forget("t1") == "forgotten"
+        ends = [await each.result() for each in (run, *later)]
+        assert [each.status for each in ends] == ["failed", "truncated", "truncated"]
+        assert (begun, await cast.log.notes.of_thread("t1")) == ([], [])
 
 
 async def test_a_run_on_another_node_is_stopped_and_its_framework_cleaned_by_a_worker(url: str) -> None:

@@ -102,6 +102,8 @@ class Forgetter:
 
     async def _stop_run(self, thread_id: str) -> None:
         cast = self._cast
+        for each in await cast.queue.waiting(thread_id):  # else it begins when the run has stopped
+            await cast.log.notes.take(each.note)
         run = cast.slots.in_thread(cast.tenant, thread_id)
         if run is not None:
             with suppress(UnknownRun):
