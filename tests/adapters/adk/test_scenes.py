@@ -40,7 +40,7 @@ async def test_a_run_that_is_torn_at_any_event_goes_on_to_the_same_end(oracle: O
 
     async def end(stage: Stage, oracle: Oracle) -> Any:
         same = await stage.same(oracle, ordered=scene.ordered)
-        return same if scene.alike else None
+        return None if scene.unlike else same
 
     await torn_at_every_event(lambda: opened(name), scene.turns, end, oracle)
 

@@ -26,13 +26,13 @@ from google.adk.sessions.session import Session
 from google.genai import types
 
 from runcast.adapters.adapter import Drawing, ResumePoint, Take
-from runcast.adapters.adk.capabilities import capabilities, descriptions, drawing, schemas, speakers
+from runcast.adapters.adk.capabilities import capabilities, descriptions, drawing, schemas, speakers, tree
 from runcast.adapters.adk.intake.corrections import corrections
 from runcast.adapters.adk.intake.fork import rewind_mark
 from runcast.adapters.adk.intake.plan import Plan, check_place, echo, plan
 from runcast.adapters.adk.intake.session_conversation import live_events
 from runcast.adapters.adk.intake.session_rebuild import lost_events, past_events, without_questions
-from runcast.adapters.adk.intake.whole_turn import is_whole
+from runcast.adapters.adk.intake.whole_turn import is_whole, unnoted
 from runcast.adapters.adk.interrupts import names
 from runcast.adapters.adk.options import AdkOptions, RunStart
 from runcast.adapters.adk.plain_values import changes, plain, visible
@@ -214,6 +214,11 @@ class AdkAdapter:
         seeded = session is None
         if session is None:
             session = await self._create(run, planned, lost, where)
+        if invocation is not None:
+            for answer in unnoted(live_events(session.events), invocation, tree(self._root)):
+                note = Event(invocation_id=invocation, author=answer.author, branch=answer.branch)
+                note.node_info, note.actions.end_of_agent = answer.node_info, True
+                await self._runner.session_service.append_event(session, note)
         delta = changes(run.input.state, session.state, self._options)
         await self._undo(session, where, planned)
         prepared = _Prepared(planned, session, delta, where, invocation, seeded)

@@ -11,11 +11,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ag_ui.core import Event as AgEvent
-from ag_ui.core import MessagesSnapshotEvent, RunAgentInput, ToolCallResultEvent, ToolMessage
+from ag_ui.core import (
+    MessagesSnapshotEvent,
+    RunAgentInput,
+    ToolCallResultEvent,
+    ToolMessage,
+)
 
 from runcast.adapters.adapter import ResumePoint
 from runcast.adapters.adk.intake.plan import Plan
-from runcast.adapters.adk.intake.session_conversation import live_events, messages_from_events
+from runcast.adapters.adk.intake.session_conversation import live_events, messages_from_events, texts
 from runcast.adapters.adk.options import AdkOptions
 from runcast.slim.folding.conversation import Conversation
 from runcast.slim.folding.retraction import is_partial, retract
@@ -67,10 +72,13 @@ def corrections(
     ]
     halves = [turn[it.id] for it in output if it.id in turn and is_partial(it, turn[it.id])]
     unseen = [it for it in turn.values() if it.id not in known]
-    behind = bool(
-        resume and after[end:]
-    )  # a snapshot would append the results of a log behind what follows them
-    placed = [it for it in unseen if behind and isinstance(it, ToolMessage)]
+    order = list(turn)
+    last = max((order.index(it.id) for it in output if it.id in turn), default=-1)
+    behind = bool(resume and after[end:])
+    # a client puts a result behind its call; a snapshot would append it behind what follows
+    placed = [it for it in unseen if isinstance(it, ToolMessage) and (behind or order.index(it.id) < last)]
+    question = next(it for it in held if it.id == asked)
+    halves += [question] if texts(question) != texts(shown[at]) else []  # rewritten by a plugin
     results: list[AgEvent] = [
         ToolCallResultEvent(
             message_id=it.id,
@@ -83,4 +91,7 @@ def corrections(
     ]
     if not (gone or halves or len(unseen) > len(placed)):
         return results
-    return results + retract(Conversation(shown), gone, [*halves, *unseen])
+    seen = Conversation(shown)
+    for result in results:
+        seen.feed(result)
+    return results + retract(seen, gone, [*halves, *(it for it in unseen if it not in placed)])

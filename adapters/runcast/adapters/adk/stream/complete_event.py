@@ -99,7 +99,9 @@ class Reader:
     def __init__(self, *, max_result_length: int | None = None) -> None:
         self._limit = max_result_length
         self._unnamed: dict[str, list[str]] = {}  # function name -> ids made for calls without one
-        self._code: list[str] = []  # code without a result yet
+        self._code: dict[
+            str, tuple[str, list[str]]
+        ] = {}  # agent -> its last event with code, code without a result
 
     def read(self, event: Event) -> Reading:
         """Read one event; it must not be partial."""
@@ -116,9 +118,9 @@ class Reader:
         elif part.function_response is not None:
             self._answer(reading, event, index, part.function_response)
         elif part.executable_code is not None:
-            self._run(reading, index, part.executable_code)
+            self._run(reading, event, index, part.executable_code)
         elif part.code_execution_result is not None:
-            self._ran(reading, index, part.code_execution_result)
+            self._ran(reading, event, index, part.code_execution_result)
         elif part.inline_data is not None or part.file_data is not None:
             reading.extras.append(("adk.media", {"message_id": event.id, **media(index, part)}))
         else:
@@ -151,22 +153,25 @@ class Reader:
             )
         )
 
-    def _run(self, reading: Reading, index: int, code: types.ExecutableCode) -> None:
+    def _run(self, reading: Reading, event: Event, index: int, code: types.ExecutableCode) -> None:
         call_id = code.id or f"{reading.id}:code:{index}"
-        self._code.append(call_id)
+        before = self._code.get(event.author)
+        waiting = before[1] if before is not None and before[0] == event.id else []
+        self._code[event.author] = event.id, [*waiting, call_id]  # code of an earlier event is never executed
         args = {"code": code.code or ""}
         if code.language is not None:
             args["language"] = code.language.value
         reading.calls.append(Call(call_id, CODE, dumps(args)))
 
-    def _ran(self, reading: Reading, index: int, result: types.CodeExecutionResult) -> None:
+    def _ran(self, reading: Reading, event: Event, index: int, result: types.CodeExecutionResult) -> None:
         outcome = None if result.outcome is None else result.outcome.value
-        call_id = result.id or (self._code[0] if self._code else None)
+        _, waiting = self._code.get(event.author, ("", []))
+        call_id = result.id or (waiting[0] if waiting else None)
         if call_id is None:  # the code is not part of these events
             reading.extras.append(("adk.code_result", {"outcome": outcome, "output": result.output}))
             return
-        if call_id in self._code:
-            self._code.remove(call_id)
+        if call_id in waiting:
+            waiting.remove(call_id)
         failed = outcome not in (None, "OUTCOME_OK")
         content = cut(result.output or "", self._limit)
         reading.answers.append(Answer(f"{reading.id}:{call_id}", call_id, CODE, content, failed))
