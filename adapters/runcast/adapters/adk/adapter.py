@@ -178,9 +178,8 @@ class AdkAdapter:
             self._runs.occupy(run, user)
             opened = await self._prepare(run, user)
         except Exception as error:  # noqa: BLE001  becomes RUN_ERROR
-            return self._no_events(run, error), AdkTranslator(
-                _ids(run.input), root=self._root.name, clock=_clock
-            )
+            refusing = AdkTranslator(_ids(run.input), root=self._root.name, clock=_clock)
+            return self._no_events(run, error), refusing
         run.running = True
         return opened
 
@@ -193,11 +192,8 @@ class AdkAdapter:
             app_name=where["app_name"], user_id=user, session_id=run.input.thread_id
         )
         point = run.resume if session is None else None
-        lost = (
-            []
-            if point is None
-            else lost_events(point, run.input, root=self._root.name, speakers=self._speakers)
-        )
+        root, heard = self._root.name, self._speakers
+        lost = [] if point is None else lost_events(point, run.input, root=root, speakers=heard)
         planned = plan(
             run.input,
             lost if session is None else session.events,
@@ -224,9 +220,8 @@ class AdkAdapter:
         prepared = _Prepared(planned, session, delta, where, invocation, seeded)
         translator = self._translator(run, prepared)  # compares the client with the session as it was
         await self._store_answers(session, planned)
-        return (
-            self._invoke(run, prepared, translator) if prepared.turns else self._no_events(run)
-        ), translator
+        events = self._invoke(run, prepared, translator) if prepared.turns else self._no_events(run)
+        return events, translator
 
     async def _invoke(
         self, run: ActiveRun, it: _Prepared, translator: AdkTranslator
