@@ -28,7 +28,17 @@ from tests.app.agents import Gated, parrot
 from tests.app.mortal import Mortal, behind
 from tests.app.nodes.stage import PATIENCE, knows, until, web, worker
 from tests.app.nodes.test_queue import buried, idle, words
-from tests.app.nodes.works import AdkModel, Framework, GraphModel, Works, graph, is_paired, of_graph, shown
+from tests.app.nodes.works import (
+    AdkModel,
+    Framework,
+    GraphModel,
+    Heard,
+    Works,
+    graph,
+    is_paired,
+    of_graph,
+    shown,
+)
 from tests.app.serving import run_input, sent, serving
 from tests.conftest import LONG
 
@@ -114,6 +124,10 @@ async def settled(cast: Cast, recover: str) -> None:
     await idle(cast)
     await until(rests)
     await idle(cast)
+
+
+def people(messages: Heard) -> Heard:
+    return [each for each in messages if each[0] == "user"]
 
 
 async def _none_waits(cast: Cast) -> bool:
@@ -340,7 +354,7 @@ async def test_a_message_steers_a_run_of_another_node_whose_process_dies(url: st
             RunLog(cast("Any", mortal), clock=behind, patience_ms=0),
             agents=[framework.agent(works, mortal)], recover="continue",
         )  # fmt: skip
-        again = Works()
+        again = Works(name="again")
         again.open()
         agent = framework.agent(again)
         async with front:
@@ -419,7 +433,7 @@ async def test_a_steered_message_is_neither_lost_nor_doubled_wherever_its_proces
         dying = asyncio.ensure_future(mortal.dead.wait())
         await asyncio.wait({playing, dying}, return_when=asyncio.FIRST_COMPLETED)
         died = mortal.dead.is_set() and not playing.done()
-        again = Works()
+        again = Works(name="again")
         again.open()
         agent = framework.agent(again)
         async with Cast(RunLog(store), agents=[agent], recover=recover, recover_every=0.01) as survivor:
@@ -434,7 +448,10 @@ async def test_a_steered_message_is_neither_lost_nor_doubled_wherever_its_proces
             assert all(is_paired(heard) for heard in [*works.heard, *again.heard]), steps
             state = await survivor.state("t1")
             if state is not None and acknowledged:
-                assert shown(state.messages) == await framework.held(agent), steps
+                both = shown(state.messages), await framework.held(agent)
+                if (name, recover) == ("adk", "off"):  # what a dead run said alone to its session stays there
+                    both = people(both[0]), people(both[1])
+                assert both[0] == both[1], steps
             entries = await survivor.log.entries("t1")
             for run in await survivor.log.runs("t1"):
                 own = [each.event for each in entries if each.run_id == run.run_id]
