@@ -342,6 +342,7 @@ async def test_an_agui_client_steers_and_watchers_see_it() -> None:
         assert refused.status_code in (404, 409)
 
 
+@pytest.mark.parametrize("url", ["sqlite", "postgres"] if LONG else ["sqlite"], indirect=True)
 @pytest.mark.parametrize("points", [range(1, 2_000, 2) if LONG else range(20, 140, 40)])
 async def test_a_message_steers_a_run_of_another_node_whose_process_dies(url: str, points: range) -> None:
     """The web node hands it over; the worker dies at any point of it, and another one goes on."""
