@@ -29,6 +29,8 @@ from tests.servers import (
 
 __all__ = ["postgres_server"]
 
+collect_ignore = [] if LONG else ["test_langgraph_server.py"]  # installs and starts LangGraph's own server
+
 RESULTS = ROOT / "benchmarks" / "results" / "chaos.json"
 
 

@@ -25,16 +25,10 @@ from langgraph_sdk.errors import ConflictError
 from runcast.adapters.langgraph import LangGraphAdapter
 from runcast.app import Busy, Cast
 from tests.app.nodes.stage import until
-from tests.conftest import LONG
 from tests.reliability import busy_graphs
 from tests.servers import free_port
 
-pytestmark = [
-    pytest.mark.skipif(
-        not LONG, reason="the long form (RUNCAST_CHAOS=1) installs and starts LangGraph's server"
-    ),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 PINS = ("langgraph-cli[inmem]==0.4.40", "langgraph-api==0.16.7", "langgraph==1.2.22", "langchain-core==1.7.2")
 AT_ONCE = "interrupt before the first step"
 Strategy = Literal["refuse", "queue", "interrupt", "rollback"]

@@ -11,7 +11,6 @@ from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import Any, Literal, cast
 
-import langgraph.channels
 from ag_ui.core import (
     AgentCapabilities,
     HumanInTheLoopCapabilities,
@@ -31,11 +30,7 @@ from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.stream.graph_state import HIDDEN, is_shown
 from runcast.slim.values.type_guards import as_mapping
 
-ADDING = tuple(  # channels whose update adds to what they hold
-    getattr(langgraph.channels, name)
-    for name in ("BinaryOperatorAggregate", "DeltaChannel")
-    if hasattr(langgraph.channels, name)
-)
+ADDING = ("BinaryOperatorAggregate", "DeltaChannel")  # channels whose update adds to what they hold
 FRAMEWORKS = ("langchain", "langgraph", "deepagents")  # only their objects are looked into
 # where they keep functions and graphs
 HOLDING = ("func", "afunc", "coroutine", "tools_by_name", "steps", "bound")
@@ -67,7 +62,7 @@ def steers(graph: Any, options: LangGraphOptions) -> bool:
     """
     channel = graph.channels.get(options.messages_key)
     inner = [each for each in graphs_in(graph, set()) if each is not graph]
-    return isinstance(channel, ADDING) and not any(each.checkpointer is True for each in inner)
+    return type(channel).__name__ in ADDING and not any(each.checkpointer is True for each in inner)
 
 
 def drawing(graph: Any) -> Drawing:

@@ -35,7 +35,8 @@ class Steering(BasePlugin):
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
         """ADK calls this before every model call: the session has a result for every call then."""
-        context = callback_context._invocation_context  # pyright: ignore[reportPrivateUsage]
+        # The context alone has the agent and the session's service.
+        context = callback_context._invocation_context  # pyright: ignore[reportPrivateUsage]  # no public name
         session = context.session
         take = self._run.take
         if take is None or session.id != self._run.input.thread_id or not reads(context.agent):
