@@ -143,6 +143,54 @@ async def test_a_run_that_is_stopped_before_its_first_step_keeps_its_message(on_
         assert seen[-1] == (["one", "two"] if on_busy == "interrupt" else ["two"])
 
 
+class HeldSaver(InMemorySaver):
+    """Lets some writes pass, and holds the next until it is cancelled or let go."""
+
+    def __init__(self, passing: int) -> None:
+        super().__init__()
+        self.passing = passing
+        self.reached, self.go = asyncio.Event(), asyncio.Event()
+
+    async def _hold(self) -> None:
+        self.passing -= 1
+        if self.passing == -1:
+            self.reached.set()
+            await self.go.wait()
+
+    async def aput(self, *args: Any, **kwargs: Any) -> Any:
+        await self._hold()
+        found = await super().aput(*args, **kwargs)
+        await self._hold()
+        return found
+
+    async def aput_writes(self, *args: Any, **kwargs: Any) -> None:
+        await self._hold()
+        await super().aput_writes(*args, **kwargs)
+        await self._hold()
+
+
+@pytest.mark.parametrize("passing", range(6))
+async def test_a_run_that_is_stopped_at_a_write_of_its_saver_keeps_its_message(passing: int) -> None:
+    seen: list[list[Any]] = []
+
+    async def node(state: MessagesState) -> dict[str, Any]:
+        seen.append([each.content for each in state["messages"] if isinstance(each, HumanMessage)])
+        return {"messages": [AIMessage("done")]}
+
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("node", node)
+    graph.add_edge(START, "node")
+    saver = HeldSaver(passing)
+    async with Cast.open("memory://", agents=[graph.compile(checkpointer=saver)], watch=False) as cast:
+        await cast.say("t1", "one")
+        async with asyncio.timeout(PATIENCE):
+            await saver.reached.wait()
+        sending = asyncio.ensure_future(cast.say("t1", "two", on_busy="interrupt"))
+        asyncio.get_running_loop().call_later(0.1, saver.go.set)  # a write that no cancellation reaches
+        assert (await whole(await sending)).status == "completed"
+        assert seen[-1] == ["one", "two"]
+
+
 async def test_a_node_that_swallows_its_cancellation_writes_nothing_after_the_rollback() -> None:
     entered, seen = asyncio.Event(), []
 

@@ -50,6 +50,25 @@ async def test_in_a_tool_no_model_sees_a_call_without_its_result(name: str, on_b
             assert not verify([each.event for each in entries if each.run_id == run.run_id])
 
 
+@pytest.mark.parametrize("earlier", [0, 1])
+@pytest.mark.parametrize("on_busy", ["interrupt", "rollback"])
+@pytest.mark.parametrize("name", FRAMEWORKS)
+async def test_a_run_that_is_stopped_at_once_keeps_its_message(
+    name: str, on_busy: OnBusy, earlier: int
+) -> None:
+    works = Works()
+    works.open()
+    agent = Framework(name).agent(works)
+    async with Cast.open("memory://", agents=[agent], watch=False) as cast:
+        for _ in range(earlier):
+            await whole(await cast.say("t1", "zero"))
+        await cast.say("t1", "one")
+        assert (await whole(await cast.say("t1", "two", on_busy=on_busy))).status == "completed"
+        people = ["zero"] * earlier + (["two"] if on_busy == "rollback" else ["one", "two"])
+        assert [text for kind, text in works.heard[-1] if kind == "user"] == people
+        assert await words(cast) == people
+
+
 @pytest.mark.parametrize("on_busy", ["interrupt", "rollback", "steer"])
 @pytest.mark.parametrize("name", FRAMEWORKS)
 async def test_words_that_were_shown_are_kept_struck_out_or_taken_back(name: str, on_busy: OnBusy) -> None:

@@ -6,13 +6,14 @@ API; starts nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from ag_ui.core import Interrupt, Message, RunAgentInput
 from langchain_core.callbacks import BaseCallbackManager
+from langgraph.constants import START
 from langgraph.pregel import Pregel
 from langgraph.types import Command
 
@@ -184,9 +185,13 @@ class Preparation:
 
     def _finished(self, state: Any) -> list[Message]:
         """What tasks of an unfinished step have returned: the graph's state shows it, and new input drops it."""
-        results = [as_mapping(task.result) for task in state.tasks] if self.local else []
-        found = [messages_of(result, self._options.messages_key) or [] for result in results]
-        return to_agui([message for messages in found for message in messages])
+        return to_agui([message for task in self._tasks(state) for message in self._returned(task)])
+
+    def _tasks(self, state: Any) -> Sequence[Any]:
+        return state.tasks if self.local else ()
+
+    def _returned(self, task: Any) -> Sequence[Any]:
+        return messages_of(as_mapping(task.result), self._options.messages_key) or ()
 
     def _where(self, input: RunAgentInput, namespace: str = "") -> dict[str, Any]:
         configurable = {**self._config.get("configurable", {}), "thread_id": input.thread_id}
@@ -230,8 +235,11 @@ class Preparation:
         )
 
     def _thread(self, state: Any) -> Thread:
-        """The thread by the checkpointer."""
-        messages = messages_of(state.values, self._options.messages_key) or []
+        """The thread by the checkpointer, without input that no step has taken: the next input replaces it."""
+        starts = [task for task in self._tasks(state) if task.name == START]
+        waiting = {message.id for task in starts for message in self._returned(task) if message.id}
+        held = messages_of(state.values, self._options.messages_key) or []
+        messages = [message for message in held if message.id not in waiting]
         checkpoint_id = _checkpoint_of(state)
         interrupts = [to_interrupt(each) for each in state.interrupts]
         if state.next and not interrupts:
