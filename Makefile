@@ -24,7 +24,7 @@ help:  ## what can be made
 
 setup: .venv/.ready web  ## .venv with everything for development, and the page
 web: $(PAGE)/runcast.js  ## the page and `runcast.js`, compiled from app/web into the package
-js: $(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-lock.json $(JS)-a2ui/node_modules/.package-lock.json $(REACT)/node_modules/.package-lock.json  ## the official TypeScript client, used as a judge; Echo and its kin; React; A2UI
+js: $(JS)/node_modules/.package-lock.json $(JS)-pusher/node_modules/.package-lock.json $(JS)-a2ui/node_modules/.package-lock.json $(REACT:%=%/node_modules/.package-lock.json)  ## the official TypeScript client, used as a judge; Echo and its kin; React; A2UI
 
 .venv/.ready: pyproject.toml hatch_build.py constraints.txt
 	@test -n "$(PYTHON)" || { echo "runcast needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/python3.12" >&2; exit 1; }

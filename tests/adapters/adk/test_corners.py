@@ -83,6 +83,15 @@ def test_an_event_of_the_user_is_not_the_agents():
     assert started().feed(event(types.Part(text="x"), author="user")) == []
 
 
+def test_a_message_that_came_while_the_agent_ran_is_the_users():
+    said = event(types.Part(text="x"), author="user", invocation_id="steered-1", id="e")
+    shown = ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"]
+    translator = started()
+    assert kinds(translator.feed(said)) == shown
+    translator.aside(said)
+    assert kinds(translator.finish()) == [*shown, "RUN_FINISHED"]
+
+
 def test_only_one_ending_is_told():
     translator = started()
     translator.feed(event(types.Part(text="x"), id="e", partial=True))

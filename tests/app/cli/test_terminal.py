@@ -51,7 +51,7 @@ SHAPES: list[tuple[list[str], set[str]]] = [
     (["replay", "short", "--speed", "0"], {"seq", "event"}),
     (["tail", "short", "--until-end"], {"seq", "event"}),
     (["export", "short", "-o", "short.jsonl"], {"thread_id", "file", "bytes"}),
-    (["import", "short.jsonl"], {"thread_id", "threads"}),
+    (["import", "short.jsonl"], {"thread_id", "threads", "left_out"}),
     (["compact"], {"threads", "runs", "raw_bytes", "segment_bytes"}),
     (["prune", "--older-than", "30d"], {"runs", "threads", "events", "bytes"}),
     (["doctor"], {"what", "mark", "told"}),

@@ -194,7 +194,12 @@ async def test_another_runcast_is_asked_for_its_agents_schemas() -> None:
         Cast.open("memory://", agents=[RemoteAdapter(f"{far.url}/agents/gone", name="gone")])
     ) as near:
         row = (await near.http.get("/agents/gone")).json()  # nothing answers there
-        assert row == {"name": "gone", "capabilities": {"identity": {"name": "gone"}}, "schemas": {}}
+        assert row == {
+            "name": "gone",
+            "capabilities": {"identity": {"name": "gone"}},
+            "schemas": {},
+            "on_busy": "refuse",
+        }
     await remote.aclose()
 
 

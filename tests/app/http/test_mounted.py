@@ -49,6 +49,7 @@ async def test_everything_is_there_below_a_path(kind: str, path: str) -> None:
                 app_id="runcast",
                 channel="agent.t1",
                 link="a",
+                message_id="m",
             )
             wrong = await host.http.request("PATCH", f"{host.url.removesuffix(path)}{named}")
             assert wrong.status_code == 405, named  # it is there, and asked otherwise

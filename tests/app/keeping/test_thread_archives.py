@@ -437,6 +437,7 @@ async def test_an_adk_session_goes_on_elsewhere(tmp_path: Path, user: str) -> No
         {"user:name": "Ada", "app:all": 1},
         {"name": "Ada"},
     ), "what the third turn wrote, and not the import"
+    await service.close()
 
 
 @pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL:UserWarning")

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runcast.broadcast import HUB, PUSHER, REVERB, SOKETI, BroadcastConfig, Budget, ConfigError, Envelope, fit
+from runcast.broadcast.envelopes.budget import smaller
 from runcast.broadcast.envelopes.split_text import split_text
 from runcast.broadcast.envelopes.summary import summarize_args, summarize_result
 from runcast.broadcast.json_bytes import dumps, iso
@@ -194,3 +195,10 @@ def test_an_activity_is_whole_or_a_reference(
     reference = {**named, "by_reference": True, "original_bytes": size}
     assert fitted.payload == (envelope.payload if whole else reference)
     assert budget.fits(fitted.encode())
+
+
+def test_a_reference_is_the_smallest_form_of_an_activity():
+    payload = {"message_id": "m", "activity_type": "a2ui-surface", "content": {"x": 1}}
+    assert list(smaller("agent.activity", payload, 9)) == [
+        {"message_id": "m", "activity_type": "a2ui-surface", "by_reference": True, "original_bytes": 9}
+    ]
