@@ -27,14 +27,6 @@ DRAWN = "runcast.drawn === runcast.view.count"
 AT_EASE = f"runcast.link.state === 'live' && {DRAWN}"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    if program() is None:
-        missing(MISSING)
-    async with browsing() as it:
-        yield it
-
-
 @pytest_asyncio.fixture(loop_scope="module")
 async def host() -> AsyncIterator[Served]:
     cast = Cast.open("memory://", agents=[parrot, asker, tooled], config=BroadcastConfig.debug())

@@ -24,8 +24,7 @@ from runcast.app import Cast
 from runcast.broadcast import BroadcastConfig
 from tests.app.agents import Gated, parrot, tooled
 from tests.app.serving import Served, over, post_run, serving
-from tests.conftest import missing
-from tests.e2e.browser import MISSING, Browser, Tab, browsing, program
+from tests.e2e.browser import Browser, Tab
 from tests.e2e.page_agents import RESULT, approver, booker, twice, writer
 from tests.e2e.test_page import AT_EASE
 
@@ -35,14 +34,6 @@ SAID = "[...document.querySelectorAll('.said')].map((each) => each.textContent)"
 DONE = f"runcast.view.status === 'completed' && {AT_EASE}"
 AWAY = "document.querySelector('[data-scroller]')"
 KEY_CODES = {"Enter": 13, "ArrowUp": 38, "ArrowDown": 40, "Escape": 27}
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    if program() is None:
-        missing(MISSING)
-    async with browsing() as it:
-        yield it
 
 
 @pytest_asyncio.fixture(loop_scope="module")

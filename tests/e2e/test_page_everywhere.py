@@ -25,8 +25,7 @@ from runcast.app import Cast
 from runcast.broadcast import BroadcastConfig
 from tests.app.agents import Gated, parrot, said
 from tests.app.serving import Served, post_run, serving
-from tests.conftest import missing
-from tests.e2e.browser import MISSING, Browser, Tab, browsing, program
+from tests.e2e.browser import Browser, Tab
 from tests.e2e.page_agents import approver, booker, twice, writer
 from tests.e2e.test_page import AT_EASE
 from tests.house.tree import ROOT
@@ -55,14 +54,6 @@ async def heavy(input: RunAgentInput) -> AsyncIterator[Event]:
     yield ToolCallResultEvent(message_id="r1", tool_call_id="c1", content="0123456789" * (HUGE // 10))
     for event in said(input.run_id, "Done."):
         yield event
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    if program() is None:
-        missing(MISSING)
-    async with browsing() as it:
-        yield it
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -14,8 +14,7 @@ from runcast.broadcast import BroadcastConfig
 from runcast.slim import fold
 from tests.app.agents import Gated, parrot
 from tests.app.serving import Served, over, post_run, serving
-from tests.conftest import missing
-from tests.e2e.browser import MISSING, Browser, Tab, browsing, program
+from tests.e2e.browser import Browser, Tab
 from tests.e2e.page_agents import twice, writer
 from tests.e2e.test_page import AT_EASE
 
@@ -23,14 +22,6 @@ pytestmark = [pytest.mark.server, pytest.mark.asyncio(loop_scope="module")]
 
 DONE = f"runcast.view.status === 'completed' && {AT_EASE}"
 MOMENT = "document.querySelector('.moment')?.textContent ?? ''"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    if program() is None:
-        missing(MISSING)
-    async with browsing() as it:
-        yield it
 
 
 @pytest_asyncio.fixture(loop_scope="module")

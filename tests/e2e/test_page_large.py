@@ -10,8 +10,7 @@ import pytest_asyncio
 
 from runcast.app import Cast
 from tests.app.serving import Served, serving
-from tests.conftest import missing
-from tests.e2e.browser import MISSING, Browser, Tab, browsing, program
+from tests.e2e.browser import Browser, Tab
 from tests.e2e.page_agents import Lengthy
 
 pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -22,14 +21,6 @@ FLOOR_MS = 250
 NEWEST = "document.querySelector('#timeline > li:last-child')?.textContent.includes('word97')"
 LONG_TASKS = """globalThis.tasks = []; new PerformanceObserver((list) => {
   for (const each of list.getEntries()) tasks.push(each.duration) }).observe({ type: 'longtask', buffered: true });"""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    if program() is None:
-        missing(MISSING)
-    async with browsing() as it:
-        yield it
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

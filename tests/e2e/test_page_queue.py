@@ -12,8 +12,7 @@ from ag_ui.core import CustomEvent, Event, RunAgentInput
 from runcast.app import Cast
 from tests.app.agents import Gated, asker, parrot
 from tests.app.serving import Served, serving
-from tests.conftest import missing
-from tests.e2e.browser import MISSING, Browser, Tab, browsing, program
+from tests.e2e.browser import Browser, Tab
 from tests.e2e.test_page import AT_EASE
 
 pytestmark = [pytest.mark.server, pytest.mark.asyncio(loop_scope="module")]
@@ -22,14 +21,6 @@ WORKING = f"runcast.view.status === 'in_progress' && {AT_EASE} && document.query
 WAITING = "[...document.querySelectorAll('#waiting .waiting-text')].map((each) => each.textContent).join('|')"
 SAID = "[...document.querySelectorAll('.said')].map((each) => each.textContent).join('|')"
 DONE = f"runcast.view.status === 'completed' && {AT_EASE}"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    if program() is None:
-        missing(MISSING)
-    async with browsing() as it:
-        yield it
 
 
 @pytest_asyncio.fixture(loop_scope="module")

@@ -14,8 +14,7 @@ from runcast.app import Cast
 from runcast.broadcast import BroadcastConfig
 from tests.app.agents import Gated, parrot
 from tests.app.serving import Served, anyone, post_run, serving
-from tests.conftest import missing
-from tests.e2e.browser import MISSING, Browser, Tab, browsing, program
+from tests.e2e.browser import Browser, Tab
 from tests.e2e.test_page import AT_EASE
 
 pytestmark = [pytest.mark.server, pytest.mark.asyncio(loop_scope="module")]
@@ -68,14 +67,6 @@ class Line:
         async with asyncio.timeout(20):
             while told[path] < times:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    if program() is None:
-        missing(MISSING)
-    async with browsing() as it:
-        yield it
 
 
 @pytest_asyncio.fixture(loop_scope="module")

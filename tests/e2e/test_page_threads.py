@@ -11,19 +11,10 @@ from runcast.app import Cast
 from runcast.broadcast import BroadcastConfig
 from tests.app.agents import Gated, asker, parrot
 from tests.app.serving import Served, over, serving
-from tests.conftest import missing
-from tests.e2e.browser import MISSING, Browser, browsing, program
+from tests.e2e.browser import Browser
 from tests.e2e.test_page import AT_EASE
 
 pytestmark = [pytest.mark.server, pytest.mark.asyncio(loop_scope="module")]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    if program() is None:
-        missing(MISSING)
-    async with browsing() as it:
-        yield it
 
 
 @pytest_asyncio.fixture(loop_scope="module")

@@ -13,21 +13,12 @@ from runcast.app import Cast
 from runcast.broadcast import BroadcastConfig
 from tests.app.agents import Gated, asker, parrot, tooled
 from tests.app.serving import Served, over, post_run, serving
-from tests.conftest import missing
-from tests.e2e.browser import MISSING, Browser, Tab, browsing, program
+from tests.e2e.browser import Browser, Tab
 from tests.e2e.test_page import AT_EASE
 
 pytestmark = [pytest.mark.server, pytest.mark.asyncio(loop_scope="module")]
 
 SAID = "JSON.stringify([...document.querySelectorAll('.said')].map((each) => each.textContent))"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    if program() is None:
-        missing(MISSING)
-    async with browsing() as it:
-        yield it
 
 
 @pytest_asyncio.fixture(loop_scope="module")

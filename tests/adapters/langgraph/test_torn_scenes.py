@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
@@ -18,7 +16,6 @@ from langchain.agents.middleware import (
     PIIMiddleware,
     SummarizationMiddleware,
 )
-from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
@@ -30,21 +27,13 @@ from langgraph_swarm import create_handoff_tool, create_swarm
 from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.options import Stream
 from tests.adapters.harness import torn_at_every_event
-from tests.adapters.langgraph.fakes import StreamingModel, calls, piece, say
+from tests.adapters.langgraph.fakes import calls, piece, say
 from tests.adapters.langgraph.scenes.book import add
 from tests.adapters.langgraph.stage import Stage, dumped, said
+from tests.adapters.langgraph.wide.book import Scene, Steady
 from tests.e2e.oracle import Oracle
 
 pytestmark = pytest.mark.oracle
-
-
-class Steady(StreamingModel):
-    """Answers by what it reads: asked again, it answers the same."""
-
-    def _next(self, messages: Any) -> Any:
-        answered = sum(isinstance(each, AIMessage) for each in messages)
-        self.heard.append(list(messages))
-        return self.turns[min(answered, len(self.turns) - 1)]
 
 
 class TornStage(Stage):
@@ -55,16 +44,6 @@ class TornStage(Stage):
     async def turn(self, words: str) -> list[Event]:
         waiting = [(each.id, self.decision) for each in self.interrupts]
         return await (self.answer(*waiting) if waiting else self.send(words))
-
-
-@dataclass(frozen=True)
-class Scene:
-    """A graph and its turns. `ordered` is off where branches race."""
-
-    make: Callable[[], Any]
-    turns: Sequence[str] = ("hi", "again")
-    decision: Any = True
-    ordered: bool = True
 
 
 def steady(*turns: Any, tools: Any = (), **settings: Any) -> Any:
