@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import AsyncIterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,12 +24,20 @@ def schemes() -> list[str]:
     return [name for name in names if "\ndef connect(url" in (folder / f"{name}.py").read_text()]
 
 
+def tests_of(scheme: str) -> Any:
+    """The test module of a store."""
+    return import_module(f"tests.slim.stores.test_{scheme}")
+
+
 def empty(scheme: str, request: pytest.FixtureRequest) -> str:
     """A URL of this scheme with nothing behind it: the test module of the store brings it, as `empty(request)`."""
-    if scheme == "memory":
-        return "memory://"
-    url: str = import_module(f"tests.slim.stores.test_{scheme}").empty(request)
+    url: str = tests_of(scheme).empty(request)
     return url
+
+
+def shared() -> list[str]:
+    """The stores that two processes can open; of a store in one process the test module has `SHARED = False`."""
+    return [name for name in schemes() if getattr(tests_of(name), "SHARED", True)]
 
 
 @pytest.fixture(params=schemes())
@@ -37,7 +46,7 @@ def store_url(request: pytest.FixtureRequest) -> str:
     return empty(request.param, request)
 
 
-@pytest.fixture(params=[name for name in schemes() if name != "memory"])
+@pytest.fixture(params=shared())
 def shared_url(request: pytest.FixtureRequest) -> str:
     """Something empty that two stores can open at once, as two processes would."""
     return empty(request.param, request)

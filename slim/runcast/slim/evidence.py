@@ -35,8 +35,6 @@ from runcast.slim.values.surrogates import has_lone_surrogate
 if TYPE_CHECKING:
     from runcast.slim.wire.codec import AnyEvent
 
-__all__ = ["Evidence", "Omission", "canonical", "collect_evidence", "export_evidence"]
-
 SCHEMA = "ag-ui.compacted-message-snapshot.export.v1"
 LONGEST_REF = 96
 LONGEST_CONTENT = 400

@@ -161,6 +161,20 @@ def test_what_is_taken_back_is_gone_with_its_calls(oracle: Oracle):
     assert client.pending_tool_call_ids == []
 
 
+def test_a_retraction_that_broke_off_is_finished(oracle: Oracle):
+    """The process dies between the answers and the snapshot: the next retraction answers the others, and all go."""
+    function = FunctionCall(name="add", arguments="{}")
+    two = AssistantMessage(id="m1", tool_calls=[ToolCall(id=key, function=function) for key in ("c1", "c2")])
+    first, *_ = retract(Conversation([ASKED, two]), ["m1"])
+    second, restated = retract(fold([first], Conversation([ASKED, two])), ["m1"])
+    assert isinstance(second, ToolCallResultEvent)
+    assert second.tool_call_id == "c2"
+    assert isinstance(restated, MessagesSnapshotEvent)
+    assert [message.id for message in restated.messages] == ["u1"]
+    client = corrected(oracle, [ASKED, two], [first], ["m1"])
+    assert [message.id for message in client.messages] == ["u1"]
+
+
 def test_a_result_is_taken_back_with_its_call(oracle: Oracle):
     events = [*SAID, *OF_THE_PAST]
     client = corrected(oracle, [ASKED, OLD], events, ["old", "r0"])

@@ -388,3 +388,20 @@ async def test_quiet_when_all_is_well(caplog: pytest.LogCaptureFixture, store_ur
     async with make_log(store_url, derive="auto") as log:
         await log.append_many(THREAD, turn("r1"))
     assert not caplog.records
+
+
+async def test_an_aside_is_a_whole_run():
+    async with RunLog(open_store("memory://")) as log:
+        for events in (turn("r1")[1:], turn("r1")[:-1]):
+            with pytest.raises(InvalidStream, match="begins with RUN_STARTED and ends"):
+                await log.archive.aside(THREAD, events)
+        assert await log.entries(THREAD) == []
+        assert seqs(await log.archive.aside(THREAD, turn("r1"))) == list(range(1, len(turn("r1")) + 1))
+
+
+async def test_nothing_of_a_deleted_thread_is_kept_in_memory():
+    async with RunLog(open_store("memory://")) as log:
+        await log.append_many(THREAD, turn("r1"))
+        assert log.stats().writers == 1
+        await log.archive.delete(THREAD)
+        assert log.stats().writers == 0

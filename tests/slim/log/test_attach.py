@@ -9,15 +9,22 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import timedelta
 from pathlib import Path
+from weakref import ReferenceType, ref
 
 import pytest
-from ag_ui.core import CustomEvent
+from ag_ui.core import (
+    CustomEvent,
+    StateSnapshotEvent,
+    TextMessageContentEvent,
+    TextMessageStartEvent,
+)
 
 from runcast.slim.entry import Entry
 from runcast.slim.errors import ReaderTooSlow, StoreError, UnknownThread
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import MemoryStore, Store, Watch, open_store
 from runcast.slim.stores.records import Key, Page
+from runcast.slim.wire.codec import AnyEvent
 from tests.slim.logs import THREAD, Clock, Gate, finished, make_log, seqs, started, turn
 
 
@@ -149,12 +156,13 @@ async def test_a_slow_reader_delays_nobody(store_url: str):
             async for entry in log.attach(THREAD):
                 seen.append(entry.seq)  # noqa: PERF401  looked at while it grows
 
-        slow = log.attach(THREAD)
-        first = asyncio.ensure_future(anext(slow))
-        reading = asyncio.create_task(keep_up())
-        await asyncio.sleep(0.01)
         await log.append(THREAD, started())
-        await first
+        await log.flush(THREAD)
+        slow = log.attach(THREAD)
+        await anext(slow)
+        second = asyncio.ensure_future(anext(slow))
+        await asyncio.sleep(0)  # it has caught up now, and waits for new entries
+        reading = asyncio.create_task(keep_up())
         for n in range(500):
             entry = await log.append(THREAD, custom(n))
             if n % 20 == 0 or n == 499:
@@ -163,6 +171,7 @@ async def test_a_slow_reader_delays_nobody(store_url: str):
                     await asyncio.sleep(0.001)
         reading.cancel()
         assert seen == list(range(1, 502))
+        assert (await second).seq == 2
         with pytest.raises(ReaderTooSlow):
             await drain(slow)
 
@@ -300,3 +309,51 @@ async def test_watching_costs_nothing_afterwards(store: Store):
             if not await log.thread(THREAD):
                 await log.append_many(THREAD, turn("r1"))
         assert log.stats().readers == 0
+
+
+def delta(text: str) -> TextMessageContentEvent:
+    return TextMessageContentEvent(message_id="m", delta=text)
+
+
+async def test_a_durable_delta_is_handed_over_and_not_read_again(tmp_path: Path):
+    async with make_log(f"sqlite:///{tmp_path}/log.db") as log:
+        await log.append_many(THREAD, [started("r1"), TextMessageStartEvent(message_id="m")])
+        plain = delta("a")
+        rich = delta("b").model_copy(update={"metadata": {"at": (1, 2)}})
+        later = StateSnapshotEvent(snapshot={"pair": (1, 2)})
+        async with aclosing(log.attach(THREAD, 1)) as entries:
+            assert (await anext(entries)).seq == 2
+            await log.append_many(THREAD, [plain, rich, later])
+            shown = [(await anext(entries)).event for _ in range(3)]
+        stored = [entry.event for entry in await log.entries(THREAD, after=2)]
+        assert shown == stored  # what has values of any kind is as the store gives it back
+        assert shown[0] is plain
+
+
+async def test_of_what_was_handed_over_only_what_a_reader_lacks_is_kept():
+    async with make_log("memory://") as log:
+        await log.append_many(THREAD, [started("r1"), TextMessageStartEvent(message_id="m")])
+        async with aclosing(log.attach(THREAD)) as quick:
+            assert seqs([await anext(quick), await anext(quick)]) == [1, 2]
+            taken: list[ReferenceType[AnyEvent]] = []
+            for n in range(100):
+                await log.append_many(THREAD, [delta(str(n))])
+                taken.append(ref((await anext(quick)).event))
+            assert sum(each() is not None for each in taken) < 10
+
+
+async def test_a_reader_that_leaves_breaks_nothing_behind_the_scenes():
+    broken = list[object]()
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: broken.append(context))
+    async with RunLog(open_store("memory://")) as log:
+        await log.append_many(THREAD, turn("r1"))
+        async with aclosing(log.attach(THREAD)) as entries:
+            await anext(entries)
+    await asyncio.sleep(0)
+    assert broken == []
+
+
+async def test_a_thread_that_is_not_there_gets_no_title():
+    async with RunLog(open_store("memory://")) as log:
+        with pytest.raises(UnknownThread, match="to rename"):
+            await log.archive.rename(THREAD, "a title")

@@ -84,6 +84,33 @@ async def test_a_loaded_store_gets_fewer_and_larger_writes():
         assert len(await log.entries(THREAD)) == count + 1
 
 
+async def test_all_that_gathered_during_a_write_is_written_however_much_it_is():
+    store, writes = Counting(), Gate()
+    writes.guard(store)
+    async with RunLog(store, derive="manual", flush_events=100_000) as log:
+        await log.append(THREAD, started())
+        with writes.closed():
+            for n in range(1_000):
+                await log.append(THREAD, custom(n))
+        await log.flush()
+        assert [entry.event for entry in await log.entries(THREAD, after=1)] == [
+            custom(n) for n in range(1_000)
+        ]
+
+
+async def test_a_flush_ends_the_pause_of_a_loaded_store(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("runcast.slim.log.committer.SHORTEST", 3_600.0)
+    async with RunLog(Counting(), derive="manual", flush_ms=3_600_000) as log:
+        await log.append(THREAD, started())
+        await log.append(THREAD, custom(0))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert log.stats().unflushed == 1, "it came during a write, so the store is loaded"
+        async with asyncio.timeout(60):
+            await log.flush()
+        assert seqs(await log.entries(THREAD)) == [1, 2]
+
+
 async def test_a_thread_that_lost_its_lease_fails_alone(store_url: str):
     clock, store, writes = Clock(), open_store(store_url), Gate()
     writes.guard(store)

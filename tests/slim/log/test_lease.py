@@ -198,6 +198,27 @@ async def test_a_run_that_is_handed_over_is_found_at_once(shared_url: str):
         assert [run.status for run in await one.runs(THREAD)] == ["truncated", "completed"]
 
 
+async def test_a_log_that_wrote_a_thread_before_finds_its_orphan_too(shared_url: str):
+    async with make_log(shared_url) as here, make_log(shared_url) as there:
+        await here.append_many(THREAD, turn("r1"))
+        await there.append(THREAD, started("r2"))
+        assert await here.recovery.orphaned_runs() == []
+        await there.recovery.release_running(THREAD)
+        assert [found[1:] for found in await here.recovery.orphaned_runs()] == [(THREAD, "r2")]
+        await there.append(THREAD, started("r3"))
+        assert await there.recovery.orphaned_runs() == []
+
+
+async def test_a_thread_that_is_taken_for_a_run_is_taken_for_a_whole_lease(shared_url: str):
+    clock = Clock()
+    mine = make_log(shared_url, clock=clock, lease_ms=600_000)
+    async with mine, make_log(shared_url, clock=clock) as theirs:
+        await mine.start_run(THREAD, "r1")
+        clock.pass_ms(600_000)
+        with pytest.raises(Conflict):
+            await theirs.append(THREAD, started("r2"))
+
+
 class Slow(MemoryStore):
     """A store that takes its time to tell a thread's history."""
 

@@ -3,39 +3,97 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Iterable
+from itertools import chain, pairwise
 
 import pytest
 from ag_ui.core import TextMessageContentEvent, TextMessageEndEvent
 
 from runcast.slim import Redactor
 from runcast.slim.redaction.secret_values import is_code, is_reference, is_schema_text, looks_generated
+from tests.slim.redaction import more_forms
 from tests.slim.redaction.forms import HARMLESS, SECRETS
 
 REDACTOR = Redactor()
 FOUND = 0.90  # of the lists in `forms.py`
 MANGLED = 0.05
 
-texts = pytest.mark.parametrize("text", [*(text.format(secret) for text, secret in SECRETS), *HARMLESS])
+SECRET = {
+    "first": [(text.format(secret), secret) for text, secret in SECRETS],
+    "second": more_forms.secrets(),
+}
+HARMLESS_TEXTS = {"first": HARMLESS, "second": more_forms.lines_of(more_forms.HARMLESS)}
+EVERY = [*(text for each in SECRET.values() for text, _ in each), *chain(*HARMLESS_TEXTS.values())]
+texts = pytest.mark.parametrize("text", EVERY)
 
 
-def test_nine_of_ten_secrets_are_found():
-    missed = [text for text, secret in SECRETS if secret in REDACTOR.text(text.format(secret))]
-    assert len(missed) <= (1 - FOUND) * len(SECRETS), missed
+@pytest.mark.parametrize("name", SECRET)
+def test_nine_of_ten_secrets_are_found(name: str):
+    missed = [text for text, secret in SECRET[name] if secret in REDACTOR.text(text)]
+    assert len(missed) <= (1 - FOUND) * len(SECRET[name]), missed
 
 
-def test_hardly_a_harmless_text_is_mangled():
-    mangled = {text: REDACTOR.text(text) for text in HARMLESS if REDACTOR.text(text) != text}
-    assert len(mangled) <= MANGLED * len(HARMLESS), mangled
+@pytest.mark.parametrize("name", HARMLESS_TEXTS)
+def test_hardly_a_harmless_text_is_mangled(name: str):
+    mangled = {text: REDACTOR.text(text) for text in HARMLESS_TEXTS[name] if REDACTOR.text(text) != text}
+    assert len(mangled) <= MANGLED * len(HARMLESS_TEXTS[name]), mangled
+
+
+def streamed(pieces: Iterable[str]) -> str:
+    stream = REDACTOR.stream()
+    events = [
+        event for one in pieces for event in stream.feed(TextMessageContentEvent(message_id="m", delta=one))
+    ]
+    events += stream.feed(TextMessageEndEvent(message_id="m"))
+    return "".join(getattr(event, "delta", "") for event in events)
 
 
 @texts
-def test_one_character_at_a_time_leaves_what_the_whole_leaves(text: str):
-    stream = REDACTOR.stream()
-    events = [
-        event for one in text for event in stream.feed(TextMessageContentEvent(message_id="m", delta=one))
-    ]
-    events += stream.feed(TextMessageEndEvent(message_id="m"))
-    assert "".join(getattr(event, "delta", "") for event in events) == REDACTOR.text(text)
+def test_in_pieces_of_any_size_it_leaves_what_the_whole_leaves(text: str):
+    pick = random.Random(text)
+    cuts = sorted(pick.choices(range(len(text) + 1), k=len(text) // 4))
+    for pieces in (text, [text[start:end] for start, end in pairwise([0, *cuts, len(text)]) if start < end]):
+        assert streamed(pieces) == REDACTOR.text(text)
+
+
+def test_a_word_that_introduces_a_secret_may_be_split_anywhere():
+    for text in (
+        "my SECRET is hunter2222",
+        "x TOKEN a1b2c3d4e5f6a1b2c3d4e5f6",
+        "the KEY a1b2c3d4e5f6a1b2c3d4e5f6",
+    ):
+        for at in range(len(text)):
+            for end in range(at + 1, len(text)):
+                assert streamed([text[:at], text[at:end], text[end:]]) == REDACTOR.text(text)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"a": "password=", "n": 1},
+        {"a": "password=", "b": [True, None, -1.5e3], "c": ""},
+        {"a": ["token =", "x"], "b": "y"},
+        {"a": "password="},
+        ["password:", {"b": "c"}],
+        {"a": json.dumps({"a": "password=", "n": 1}), "b": 2},
+    ],
+)
+def test_a_name_and_its_operator_at_the_end_of_a_string_swallow_no_json(document: object):
+    for space in (None, 1):
+        text = json.dumps(document, indent=space)
+        assert json.loads(REDACTOR.text(text)) == document
+        assert streamed(text) == text
+    for text in ('x = {"password": ",}"}', "password=',};'"):
+        assert streamed(text) == REDACTOR.text(text)
+    assert REDACTOR.text('{"password": ",}"}') == '{"password": "[redacted]"}'
+
+
+def test_a_pair_of_name_and_value_is_a_secret_by_its_name():
+    for name in ("name", "key"):
+        given = {name: "DB_PASSWORD", "value": "hunter2"}
+        assert REDACTOR.value([given]) == [{**given, "value": "[redacted]"}]
+        assert REDACTOR.value({name: "color", "value": "red"}) == {name: "color", "value": "red"}
 
 
 @texts

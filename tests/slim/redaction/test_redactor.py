@@ -38,6 +38,7 @@ from runcast.slim.redaction.redactor import DEEPEST, Redactor
 from runcast.slim.values.linear_regex import finder
 from runcast.slim.wire.codec import UnknownEvent, encode
 from tests.slim.planted import BY_FORM, HARMLESS, PASSWORD, PLANTED
+from tests.slim.redaction import more_forms
 from tests.slim.redaction.forms import SECRETS
 
 REDACTOR = Redactor()
@@ -206,6 +207,43 @@ def test_the_replacement_and_the_keys_are_ones_own():
         Redactor(hold=5_000)
 
 
+def test_a_replacement_that_is_there_already_stays_without_quotes_too():
+    assert REDACTOR.text('{"password": [redacted]}') == '{"password": [redacted]}'
+    assert Redactor(replace="0").text('{"pin": 0, "password": 1234}') == '{"pin": 0, "password": "0"}'
+
+
+def test_a_name_without_a_value_ends_no_search():
+    assert REDACTOR.text("password: , token=hunter22") == "password: , token=[redacted]"
+    assert (
+        REDACTOR.text('{"max_tokens": 4, "password": "hunter22"}')
+        == '{"max_tokens": 4, "password": "[redacted]"}'
+    )
+
+
+def test_a_name_inside_a_value_announces_nothing():
+    assert REDACTOR.text("api_key=xCookie: a=bcd") == "api_key=[redacted] a=bcd"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'password = "${API_KEY}"',
+        'password = "YOUR_API_KEY"',
+        '{"password": "<token>"}',
+        "password: then press",
+        "the password: required for all",
+    ],
+)
+def test_a_reference_in_quotes_and_a_word_of_a_sentence_stay(text: str):
+    assert REDACTOR.text(text) == text
+
+
+def test_a_value_ends_at_the_quote_with_as_many_escapes_as_the_first():
+    text = '{"x": "{\\"password\\": \\"abc\\\\\\\\\\", \\"b\\": 1}"}'
+    assert REDACTOR.text(text).endswith('\\", \\"b\\": 1}"}')
+    assert "abc" not in REDACTOR.text(text)
+
+
 def test_a_form_may_replace_all_that_it_matches():
     form = SecretPattern("ticket", form=r"T-[0-9]{3}", hint="T-", opening=r"T(?:-[0-9]{0,3})?\Z", onset="T")
     assert Redactor(keys=DEFAULT_KEYS, patterns=(form,)).text("T-123 T-12") == "[redacted] T-12"
@@ -365,6 +403,7 @@ def test_events_without_any_secret_mostly_need_no_look(data: bytes, needs: bool)
 def test_whatever_may_have_begun_shows_its_sign(form: SecretPattern):
     shows, begun = finder(form.sign), 0
     planted = [text for text, _ in PLANTED.values()] + [text.format(secret) for text, secret in SECRETS]
+    planted += [text for text, _ in more_forms.secrets() if re.search(form.form, text)]
     for text in (before + text for text in planted for before in ("", "a ", "\\n", "x=", "a")):
         for end in range(len(text) + 1):
             if re.search(form.opening, text[:end]):

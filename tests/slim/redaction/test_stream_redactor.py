@@ -158,6 +158,26 @@ def test_no_more_deltas_are_known_by_heart_than_fit():
     assert len(redactor.harmless) < 5_000
 
 
+def test_after_a_secret_what_is_known_by_heart_passes_unread():
+    redactor, read = Redactor(), list[str]()
+    wakes = redactor.scanner.wakes
+
+    def listened(text: str) -> bool:
+        read.append(text)
+        return wakes(text)
+
+    redactor.scanner.wakes = listened
+    assert said(redactor, ["hello ", "é ", "漢 "]) == "hello é 漢 "
+    assert {"hello ", "é ", "漢 "} <= redactor.harmless
+    stream = redactor.stream()
+    for delta in ("password: ", "hunter22", " then ", "hello "):
+        stream.feed(TextMessageContentEvent(message_id="m", delta=delta))
+    read.clear()
+    known = TextMessageContentEvent(message_id="m", delta="hello ")
+    assert stream.feed(known) == (known,)
+    assert read == []
+
+
 def test_streams_do_not_mix():
     stream = REDACTOR.stream()
     out: list[Any] = []
@@ -186,6 +206,16 @@ def test_a_hold_that_outgrows_the_window_is_replaced_and_the_rest_dropped(delta:
     out += stream.feed(TextMessageEndEvent(message_id="m"))
     assert texts(out).endswith("[redacted]")
     assert "aaaa" not in texts(out)
+
+
+def test_a_stream_is_dropped_though_its_hold_ended_at_once():
+    redactor = Redactor(patterns=["A+"], window=1_024, hold=256)
+    assert said(redactor, ["A" * 1_100 + "b" * 5, " more", " and more"]) == "[redacted]"
+
+
+def test_a_callable_gets_a_text_without_blanks_before_it_outgrows_the_window():
+    redactor = Redactor(also=lambda text: text.replace("x", "y"), window=1_024, hold=16)
+    assert said(redactor, ["x" * 50] * 60) == "y" * 3_000
 
 
 def test_a_long_hold_is_released_when_it_proves_harmless():

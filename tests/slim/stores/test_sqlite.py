@@ -219,3 +219,26 @@ async def test_a_transaction_that_fails_takes_no_other_with_it(tmp_path: Path):
     assert await store.notes("box") == notes
     assert await database.rows("SELECT 1 FROM runcast_meta WHERE name = 'half'") == []
     await store.close()
+
+
+async def test_many_threads_are_written_in_few_transactions(tmp_path: Path):
+    store = open_store(f"sqlite:///{tmp_path}/runs.db")
+    keys = [Key("", f"t{n}") for n in range(150)]
+    leases = [(await take(store, key), key) for key in keys]
+    batches = [
+        Batch(
+            key,
+            "me",
+            lease.token,
+            key.thread_id,
+            1,
+            NewRun("r", None, "continue"),
+            (NewEvent(1, NOW, "CUSTOM", b"{}"),),
+            until=NOW,
+        )
+        for lease, key in leases
+    ]
+    assert None not in await store.append_all(batches)
+    for key in keys:
+        assert seqs(await store.events(key, after=0)) == [1]
+    await store.close()

@@ -19,12 +19,13 @@ from ag_ui.core import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from runcast.slim.errors import WireError
 from runcast.slim.values.exact_json import MAX_DEPTH
 from runcast.slim.values.protocol_shapes import MODELS
 from runcast.slim.wire.codec import decode, encode
+from runcast.slim.wire.decoders import read_event, read_input
 from tests.slim import samples
 
 PADDING = '"' + "p" * 3000 + '"'  # makes an event one of the large ones, which are read another way
@@ -390,3 +391,12 @@ def test_the_protocol_s_models_are_left_as_they_were():
     assert all(model.__pydantic_complete__ for model in MODELS)
     loose = TypeAdapter(StateSnapshotEvent).validate_json(b'{"snapshot":1e400,"timestamp":"12"}')
     assert loose.timestamp == 12
+
+
+def test_of_many_wrong_items_one_error_is_made():
+    with pytest.raises(ValidationError) as caught:
+        read_input({"threadId": "t", "runId": "r", "tools": [], "context": [], "messages": [{}] * 1_000})
+    assert caught.value.error_count() == 1
+    with pytest.raises(ValidationError) as caught:
+        read_event({"type": "MESSAGES_SNAPSHOT", "messages": [{}] * 1_000})
+    assert caught.value.error_count() == 1

@@ -8,7 +8,7 @@ they are stored. Raw events are removed only on request, and only those of runs 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Container, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ag_ui.core import Message, RunErrorEvent
@@ -187,7 +187,9 @@ class Derived:
             have = {info.run: info for info in await self._store.blob_index(key, "segment")}
             lacking = [run for run in ended if not run.pruned and not _is_current(have.get(run.seq), run)]
             done = [await self._segment(key, run, have.get(run.seq)) for run in lacking]
-            size = await self._add_checkpoint(key, ended)
+            sizes = {run: info.size for run, info in have.items()}
+            sizes |= {run.seq: made[-1] for run, made in zip(lacking, done, strict=True)}
+            size = await self._add_checkpoint(key, ended, sizes)
         before, after, raw, small = (
             (sum(column) for column in zip(*done, strict=True)) if done else (0, 0, 0, 0)
         )
@@ -207,14 +209,13 @@ class Derived:
             await self._store.drop_blobs(key, "segment", [stale.seq])
         return len(page.events), kept, sum(len(event.payload) for event in page.events), blob.info.size
 
-    async def _add_checkpoint(self, key: Key, ended: Sequence[StoredRun]) -> int:
+    async def _add_checkpoint(self, key: Key, ended: Sequence[StoredRun], sizes: Mapping[int, int]) -> int:
         """Add a checkpoint after the newest run, once as many bytes have come since the last one as it holds."""
         tips = [run for run in ended if run.edge not in APART]
-        if not tips:
+        if not tips or sum(sizes.values()) < SMALL_CHECKPOINT:
             return 0
         runs = await self._store.lineage(key, tips[-1].run_id)
         index = {info.run: info for info in await self._store.blob_index(key, "checkpoint")}
-        sizes = {info.run: info.size for info in await self._store.blob_index(key, "segment")}
         since, last = 0, SMALL_CHECKPOINT
         for run in reversed(runs):
             if _is_current(index.get(run.seq), run):

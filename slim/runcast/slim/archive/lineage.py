@@ -24,18 +24,6 @@ from ag_ui.core import Message, RunAgentInput, RunStartedEvent
 from runcast.slim.errors import LineageError
 from runcast.slim.folding.run_metadata import INPUT_KEY
 
-__all__ = [
-    "EdgeKind",
-    "NormalizedInput",
-    "RunNode",
-    "ancestors",
-    "denormalize_input",
-    "denormalize_started",
-    "input_messages",
-    "normalize_input",
-    "normalize_started",
-]
-
 # How a run hangs on its parent: all but `spawn` make the parent's history its own.
 EdgeKind = Literal["continue", "branch", "resume", "spawn"]
 Lookup = Mapping[str, "RunNode"] | Callable[[str], "RunNode | None"]
@@ -56,9 +44,8 @@ class NormalizedInput:
     """An input without the messages its history holds. `denormalize_input` gives back the whole."""
 
     input: RunAgentInput
-    order: tuple[
-        str | None, ...
-    ]  # for each message of the whole: its id in the history, or None for the next kept one
+    # for each message of the whole: its id in the history, or None for the next kept one
+    order: tuple[str | None, ...]
     digest: str  # SHA-256 of all messages of the whole
 
 

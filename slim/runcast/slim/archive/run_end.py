@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from runcast.slim.folding.run_records import end_status
 from runcast.slim.stores.records import RunEnd
+from runcast.slim.values.lifecycles import DELTAS
 from runcast.slim.wire.codec import AnyEvent
 
 _NAMES: dict[str, str] = {kind: kind.value for kind in EventType}
@@ -26,7 +27,7 @@ USAGE = TypeAdapter(tuple[TokenUsage, ...])
 
 def end_of(event: AnyEvent) -> RunEnd | None:
     """How the run ends with this event; None when it continues."""
-    if isinstance(event, RunErrorEvent | RunFinishedEvent):
+    if type(event) not in DELTAS and isinstance(event, RunErrorEvent | RunFinishedEvent):
         return RunEnd(end_status(event), event.type.value, usage_bytes(event.usage))
     return None
 

@@ -252,9 +252,8 @@ class Importer:
             if self._events or self._raws or not self._number:
                 await self._write()
             now = int(run.get("ended_at") or run["started_at"])
-            if (
-                run["status"] == "truncated"
-            ):  # ended before this thread was made: no host resumes it by itself
+            # ended before this thread was made: no host resumes it by itself
+            if run["status"] == "truncated":
                 now = min(now, self._now - 1)
             await self._append(lease, end=_end(run), now=now)
         self._run, self._number = None, 0

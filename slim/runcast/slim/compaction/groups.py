@@ -34,8 +34,6 @@ from runcast.slim.wire.codec import decode
 Delta: TypeAlias = TextMessageContentEvent | ReasoningMessageContentEvent | ToolCallArgsEvent
 StateEvent: TypeAlias = StateSnapshotEvent | StateDeltaEvent
 
-__all__ = ["ActivityGroup", "StateWindow", "TextGroup", "merged", "patch_within", "size", "wire_size"]
-
 
 def merged(former: dict[str, Any] | None, latter: dict[str, Any] | None) -> dict[str, Any] | None:
     """Metadata of two events, key by key; the later one wins."""

@@ -45,8 +45,6 @@ from runcast.slim.values.model_construction import built
 if TYPE_CHECKING:
     from runcast.slim.wire.codec import AnyEvent
 
-__all__ = ["Join"]
-
 E = TypeVar("E", bound=BaseModel)
 Line: TypeAlias = tuple[Lifecycle | None, Any]  # a kind of stream and the id of one
 

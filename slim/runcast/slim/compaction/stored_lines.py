@@ -18,8 +18,6 @@ from runcast.slim.compaction.compactor import KEPT, Compactor
 from runcast.slim.compaction.groups import Delta
 from runcast.slim.wire.codec import AnyEvent, decode, encode
 
-__all__ = ["compact_lines"]
-
 _DELTA = b'"delta":"'
 _OPENING = len(b'{"type":"')
 _NONE = b"-"  # no line begins so

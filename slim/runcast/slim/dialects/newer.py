@@ -13,8 +13,6 @@ from typing import Any
 from runcast.slim.values.protocol_shapes import Either, Kind, ListOf, Record, Shape, Tagged, shape_of
 from runcast.slim.values.type_guards import is_list, is_object
 
-__all__ = ["without_unknown_parts"]
-
 _UNKNOWN: Any = object()
 
 

@@ -15,8 +15,6 @@ from pydantic import BaseModel
 from runcast.slim.values.protocol_shapes import Either, Field, Kind, ListOf, Record, Shape, Tagged, shape_of
 from runcast.slim.values.type_guards import is_list, is_object
 
-__all__ = ["respelled"]
-
 
 def respelled(found: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     """An object of this shape with the keys of 1.0 and without nulls that mean absence."""

@@ -22,8 +22,6 @@ from runcast.slim.values.lifecycles import STREAMS, wire_type
 from runcast.slim.values.protocol_shapes import EVENT_SHAPES, INPUT_SHAPE
 from runcast.slim.values.type_guards import as_object, is_object
 
-__all__ = ["Upgrader", "upgrade", "upgrade_input"]
-
 Json = dict[str, Any]
 
 # The wire's type and id key of each event that opens, continues or ends a stream.

@@ -11,8 +11,6 @@ from typing import Any
 
 from runcast.slim.values.type_guards import is_list, is_object
 
-__all__ = ["compact_json", "upgraded_input", "upgraded_message", "upgraded_parts"]
-
 Json = dict[str, Any]
 
 _NAMES = ("name", "toolCallName", "tool_call_name", "toolName", "tool_name")

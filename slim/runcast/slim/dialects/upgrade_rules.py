@@ -12,8 +12,6 @@ from typing import Any, Final
 from runcast.slim.dialects.upgrade_messages import compact_json, upgraded_message, upgraded_parts
 from runcast.slim.values.type_guards import is_list, is_object
 
-__all__ = ["LONE_RULES"]
-
 Json = dict[str, Any]
 
 

@@ -34,8 +34,6 @@ from runcast.slim.folding.run_metadata import run_metadata
 if TYPE_CHECKING:
     from runcast.slim.wire.codec import AnyEvent
 
-__all__ = ["Checkpoint", "Duplicates", "checkpoint"]
-
 # How a checkpoint treats two messages with one id.
 Duplicates = Literal["refuse", "keep"]
 E = TypeVar("E", bound=BaseEvent)

@@ -23,8 +23,6 @@ from runcast.slim.values.json_patch import Document, clone
 if TYPE_CHECKING:
     from runcast.slim.wire.codec import AnyEvent
 
-__all__ = ["Conversation", "fold"]
-
 
 def fold(events: Iterable[AnyEvent], into: Conversation | None = None) -> Conversation:
     """Fold events into a conversation: a new one, or `into`, which is changed and returned."""

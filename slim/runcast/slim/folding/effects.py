@@ -54,8 +54,6 @@ from runcast.slim.values.type_guards import as_list, is_list, is_object
 if TYPE_CHECKING:
     from runcast.slim.wire.codec import AnyEvent
 
-__all__ = ["EFFECTS", "Effect", "View", "passes"]
-
 
 @dataclass(slots=True)
 class View:

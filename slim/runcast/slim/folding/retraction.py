@@ -24,8 +24,6 @@ from runcast.slim.folding.conversation import Conversation
 from runcast.slim.folding.run_metadata import run_metadata
 from runcast.slim.folding.transcript import Body, Transcript
 
-__all__ = ["TAKEN_BACK", "is_partial", "reorder", "retract"]
-
 TAKEN_BACK = "taken back: its attempt broke off"  # the result of a call that is taken back
 
 
@@ -39,9 +37,14 @@ def retract(
     """
     shown = {message.id: message for message in conversation.messages if message.role != "activity"}
     lost = [shown[key] for key in gone if key in shown]
+    calls = [call for message in lost for call in _calls(message)]
+    # a retraction that broke off before its snapshot has answered them already
+    answers = {f"{call.id}:taken-back" for call in calls}.intersection(shown)
     new = {message.id: message for message in instead}
     reasoning = [message.id for message in lost if message.role == "reasoning"]
-    stays = [new.pop(key, message) for key, message in shown.items() if key not in gone]
+    stays = [
+        new.pop(key, message) for key, message in shown.items() if key not in gone and key not in answers
+    ]
     transcript = Transcript(Body.of(message) for message in stays)
     if reasoning and not any(message.role == "reasoning" for message in (*stays, *new.values())):
         transcript.append(Body.of(ReasoningMessage(id=reasoning[0], content="")))
@@ -59,14 +62,14 @@ def retract(
         messages=[body.model() for body in transcript],
         metadata=run_metadata(corrects={key: ids for key, ids in changed.items() if ids}),
     )
-    return [*(_answer(call) for message in lost for call in _calls(message)), snapshot]
+    return [*(answer for call in calls if (answer := _answer(call)).message_id not in answers), snapshot]
 
 
 def _calls(message: Message) -> Sequence[ToolCall]:
     return (message.tool_calls or ()) if isinstance(message, AssistantMessage) else ()
 
 
-def _answer(call: ToolCall) -> Event:
+def _answer(call: ToolCall) -> ToolCallResultEvent:
     return ToolCallResultEvent(
         message_id=f"{call.id}:taken-back",
         tool_call_id=call.id,

@@ -12,18 +12,6 @@ from typing import Any, Literal, Protocol, TypeAlias, cast, get_args
 
 from runcast.slim.values.type_guards import is_mapping
 
-__all__ = [
-    "INPUT_KEY",
-    "KEYS",
-    "METADATA_KEY",
-    "PLACE_KEY",
-    "Annotated",
-    "Key",
-    "RunMetadata",
-    "metadata_of",
-    "run_metadata",
-]
-
 METADATA_KEY = "runcast"
 INPUT_KEY = "runcast.input"  # on a stored RUN_STARTED: what its input left out, to restore it exactly
 PLACE_KEY = "runcast.place"  # on a LangGraph message: the task that emitted it, and its superstep

@@ -16,8 +16,6 @@ from ag_ui.core import (
     TokenUsage,
 )
 
-__all__ = ["EndStatus", "Problem", "RunBook", "RunRecord", "end_status"]
-
 # The outcome of a run on the wire, and its status when its error counts too.
 Outcome = Literal["success", "interrupt", "cancelled"]
 Status = Literal["running", "success", "interrupt", "cancelled", "failed"]

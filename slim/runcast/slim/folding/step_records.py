@@ -16,8 +16,6 @@ from ag_ui.core import TokenUsage
 from runcast.slim.folding.run_metadata import RunMetadata
 from runcast.slim.values.type_guards import is_mapping
 
-__all__ = ["StepBook", "StepRecord", "Usage"]
-
 MOST = 2**53 - 1  # the largest number that every JSON reader reads exactly
 
 

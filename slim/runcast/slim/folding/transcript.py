@@ -31,8 +31,6 @@ from runcast.slim.errors import PatchRefused
 from runcast.slim.values.json_patch import Document
 from runcast.slim.values.surrogates import join_text
 
-__all__ = ["Body", "Call", "History", "Node", "Transcript"]
-
 _MODELS: dict[str, type[BaseModel]] = {
     "activity": ActivityMessage,
     "assistant": AssistantMessage,

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator
 from runcast.slim.folding.run_metadata import Annotated, metadata_of
 from runcast.slim.values.type_guards import is_list
 
-__all__ = ["UnfinishedMessages"]
-
 
 class UnfinishedMessages:
     """The streams that are open, and the messages of those that were broken off."""

@@ -16,9 +16,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from runcast.slim.archive.run_end import type_of
+from runcast.slim.entry import Entry
 from runcast.slim.errors import Conflict, LineageError, StoreError
 from runcast.slim.stores import refusals
-from runcast.slim.stores.records import APART, Answer, Batch, Key, Lease, NewEvent, NewRun, RunEnd
+from runcast.slim.stores.records import Answer, Batch, Key, Lease, NewEvent, NewRun, RunEnd
+from runcast.slim.wire.codec import AnyEvent, encode
 
 if TYPE_CHECKING:
     from runcast.slim.log.engine import Core
@@ -58,7 +61,7 @@ class BatchQueue:
     def __init__(self, key: Key, core: Core) -> None:
         self.key = key
         self.lease: Lease | None = None
-        self.head: str | None = None  # the run that the next one continues
+        self.head: str | None = None  # the run that the next one continues, known with the lease
         self.run: OpenRun | None = None
         self.ended: str | None = None  # the run that ended here last
         self.failure: StoreError | None = None  # of the last flush
@@ -69,6 +72,7 @@ class BatchQueue:
         self._next = 1
         self._epoch = ""
         self._fresh: list[NewEvent] = []
+        self._entries: list[Entry] = []  # of the events that are not durable
         self._raws: list[NewEvent] = []
         self._sent: Batch | None = None  # sent and not answered yet, or to be sent again
         self._answer: asyncio.Future[StoreError | LineageError | None] | None = None  # to the batch under way
@@ -96,6 +100,12 @@ class BatchQueue:
         return self._next - 1
 
     @property
+    def flows(self) -> bool:
+        """Whether the open run takes one more event without a wait."""
+        few = len(self._fresh) + 1 < self._options.flush_events
+        return few and self.is_running and not self.failure and self.unflushed < self._options.buffer_events
+
+    @property
     def is_due(self) -> bool:
         """Whether to wait for a flush now rather than to gather more."""
         return len(self._fresh) >= self._options.flush_events or self.failure is not None
@@ -118,16 +128,19 @@ class BatchQueue:
         """Open a run for the events that follow."""
         self.run = run
         self.fenced = None
-        if run.new is not None and run.new.edge not in APART:
-            self.head = run.run_id
 
-    def put(self, type: str, payload: bytes) -> NewEvent:
-        """Give an event its place."""
-        event = NewEvent(self._next, self._options.clock(), type, payload)
-        self._fresh.append(event)
+    def put(self, event: AnyEvent, data: bytes | None = None) -> Entry:
+        """Give an event its place; `data`, its bytes, saves encoding it."""
+        run = self.run
+        if self.lease is None or run is None:
+            raise Conflict(f"thread {self.key.thread_id!r} has no run here that could be written")
+        seq, at = self._next, self._options.clock()
+        entry = Entry(self.key.thread_id, seq, self._epoch, run.run_id, at, event, run.mark)
+        self._fresh.append(NewEvent(seq, at, type_of(event), encode(event) if data is None else data))
+        self._entries.append(entry)
         self._next += 1
         self._count.appended += 1
-        return event
+        return entry
 
     def keep_raw(self, type: str, payload: bytes) -> None:
         """Keep a raw part apart from the entries, under the seq of the next one."""
@@ -223,7 +236,7 @@ class BatchQueue:
         """Drop everything unflushed, and the run; returns the number of lost entries."""
         lost = self.unflushed
         self._count.lost += lost
-        self._fresh, self._raws, self._sent = [], [], None
+        self._fresh, self._entries, self._raws, self._sent = [], [], [], None
         self.lease = self.run = self.failure = None
         return lost
 
@@ -270,8 +283,9 @@ class BatchQueue:
         self._count.batches += 1
         if batch.until is None:
             self.lease = None
-        if batch.events and self.run is not None:
-            self._core.hand_over(self.key, self._epoch, self.run, batch.events)
+        if batch.events and self._entries and self._entries[0].seq == batch.first_seq:
+            durable, self._entries = self._entries[: len(batch.events)], self._entries[len(batch.events) :]
+            self._core.hand_over(self.key, durable, batch.events)
         if self.run is None or not batch.writes:
             return
         self.run.number = number

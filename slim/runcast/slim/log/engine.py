@@ -18,8 +18,9 @@ from runcast.slim.archive.derived import Derived
 from runcast.slim.archive.info import LogStats
 from runcast.slim.archive.lineage import normalize_started
 from runcast.slim.archive.pages import Pages
+from runcast.slim.entry import Entry
 from runcast.slim.errors import SlimError
-from runcast.slim.log.batches import Counters, OpenRun
+from runcast.slim.log.batches import Counters
 from runcast.slim.log.committer import Committer
 from runcast.slim.log.lease_renewal import LeaseRenewal
 from runcast.slim.log.live_feed import Feed
@@ -90,11 +91,11 @@ class Core:
         writer = self._writers.get(key)
         return writer is not None and writer.out.lease is not None
 
-    def hand_over(self, key: Key, epoch: str, run: OpenRun, events: Sequence[NewEvent]) -> None:
+    def hand_over(self, key: Key, entries: Sequence[Entry], events: Sequence[NewEvent]) -> None:
         """Pass durable events on to the readers of this process, which need not read them from the store."""
         feed = self._feeds.get(key)
         if feed is not None:
-            feed.take(epoch, run.run_id, run.mark, events)
+            feed.take(entries, events)
 
     def feed(self, key: Key) -> Feed:
         """The thread's feed, with one reader more."""

@@ -18,6 +18,7 @@ from runcast.slim.errors import StoreError
 from runcast.slim.log.log_options import LogOptions
 from runcast.slim.stores.base import Store
 from runcast.slim.stores.records import Lease
+from runcast.slim.tasks import end
 
 LOG = logging.getLogger("runcast.log")
 SILENT_LEASES = 8  # two minutes by default
@@ -48,8 +49,7 @@ class LeaseRenewal:
 
     async def close(self) -> None:
         """End the thread."""
-        self._living.cancel()
-        await asyncio.wait([self._living])
+        await end([self._living])
         self._end()
         await asyncio.to_thread(self._thread.join)
 

@@ -1,9 +1,9 @@
 """The live end of a thread, read once for all its readers in this process.
 
-Knows the newest entries, in a ring of bounded size; does not know the storage. Durable entries come from the writer of
-this process right after their commit (`take`), or from the store, which wakes the feed. A reader is only a position. Behind the ring it reads pages from the store at its own pace; once
-it has caught up with the live end it must stay within the ring, or it is cut with `ReaderTooSlow` and can come back. So
-a slow reader costs nothing and delays no other.
+Knows the newest entries that some live reader lacks, in a ring of bounded size; does not know the storage. Durable entries
+come from the writer of this process right after their commit (`take`), or from the store, which wakes the feed. A reader
+is only a position. Behind the ring it reads pages from the store at its own pace; once it has caught up with the live end
+it must stay within the ring, or it is cut with `ReaderTooSlow` and can come back. So a slow reader delays no other.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from runcast.slim.entry import Entry, bound, is_other_history
 from runcast.slim.errors import ReaderTooSlow, StoreError, UnknownThread, WireError
 from runcast.slim.stores import Store, Watch
 from runcast.slim.stores.records import Key, NewEvent
+from runcast.slim.tasks import end
+from runcast.slim.values.lifecycles import DELTAS
 
 LOG = logging.getLogger("runcast.log")
 PAGE = 256  # entries read at once
@@ -52,7 +54,8 @@ class Feed:
         self._store = store
         self._pages = pages
         self._size = size
-        self._ring: list[Entry] = []  # the newest entries, trimmed at twice `size`
+        self._ring: list[Entry] = []  # the newest entries, of which some reader lacks some
+        self._live: dict[object, int] = {}  # the last seq taken, of each reader that has caught up
         self._head = 0  # the newest seq that is known
         self._epoch: str | None = None
         self._mark = ""  # of the run that holds the head
@@ -71,17 +74,22 @@ class Feed:
         """History behind `after`, then new entries."""
         await self._start()
         await self._check(after, epoch or "")
-        last, live = after, False
-        while True:
-            if self._broken is not None:
-                raise type(self._broken)(str(self._broken))
-            if last >= self._head:
-                live = True
-                await self._grown.wait()
-                continue
-            for entry in await self._next(last, live):
-                last = entry.seq
-                yield entry
+        last, me = after, object()
+        try:
+            while True:
+                if self._broken is not None:
+                    raise type(self._broken)(str(self._broken))
+                if last >= self._head:
+                    self._live[me] = last
+                    await self._grown.wait()
+                    continue
+                for entry in await self._next(last, me in self._live):
+                    last = entry.seq
+                    yield entry
+                if me in self._live:
+                    self._live[me] = last
+        finally:
+            self._live.pop(me, None)
 
     async def _check(self, after: int, history: str) -> None:
         """Refuse a position of another history or beyond the end. Asks the store, which this feed may lag behind."""
@@ -160,22 +168,30 @@ class Feed:
             if len(entries) < PAGE:
                 return
 
-    def take(self, epoch: str, run_id: str, mark: str, events: Sequence[NewEvent]) -> None:
+    def take(self, written: Sequence[Entry], events: Sequence[NewEvent]) -> None:
         """Take durable events from the writer, if they follow the newest entry; else the store is read."""
-        first = events[0].seq
-        follows = first == self._head + 1 and self._epoch in (None, epoch)
-        follows &= not is_other_history(self._head, self._mark, first, mark)
+        first = written[0]
+        follows = first.seq == self._head + 1 and self._epoch in (None, first.epoch)
+        follows &= not is_other_history(self._head, self._mark, first.seq, first.mark)
         if self._task is None or self._broken is not None or not follows:
             return
         with suppress(WireError):  # the store is read then, and its readers get the error
-            entries = [stored_entry(self._key, epoch, run_id, event, mark) for event in events]
-            self._epoch, self._taken = epoch, True
+            entries = [self._as_stored(*each) for each in zip(written, events, strict=True)]
+            self._epoch, self._taken = first.epoch, True
             self._add(entries)
 
+    def _as_stored(self, entry: Entry, event: NewEvent) -> Entry:
+        """The entry as the store gives it back; a delta of ids and text is the same before and after."""
+        given = entry.event
+        if type(given) in DELTAS and given.__dict__["metadata"] is None and not given.__pydantic_extra__:
+            return entry
+        return stored_entry(self._key, entry.epoch, entry.run_id, event, entry.mark)
+
     def _add(self, entries: list[Entry]) -> None:
+        """Keep new entries, and of those before them what some live reader has not taken yet."""
+        behind = self._head - min(self._live.values(), default=self._head)
+        del self._ring[: max(0, len(self._ring) - min(behind, self._size))]
         self._ring += entries
-        if len(self._ring) >= 2 * self._size:
-            del self._ring[: -self._size]
         self._head, self._mark = entries[-1].seq, entries[-1].mark
         self._wake()
 
@@ -190,7 +206,5 @@ class Feed:
     async def close(self) -> None:
         """Stop following, and end the readers with an error."""
         self._break(StoreError("the log was closed: open it again and attach with `after`"))
-        for task in (self._started, self._task):
-            if task is not None:
-                task.cancel()
-                await asyncio.wait([task])
+        await end([self._started])
+        await end([self._task])

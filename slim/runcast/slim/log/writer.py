@@ -23,6 +23,7 @@ from runcast.slim.log.batches import BatchQueue, OpenRun
 from runcast.slim.protocol.verifier import Verifier
 from runcast.slim.stores import refusals
 from runcast.slim.stores.records import APART, Edge, Key, NewRun, RunEnd
+from runcast.slim.values.lifecycles import DELTAS
 from runcast.slim.wire.codec import AnyEvent, decode, encode
 
 if TYPE_CHECKING:
@@ -89,11 +90,12 @@ class Writer:
 
     async def append(self, event: AnyEvent, seq: int | None = None) -> Entry | None:
         """Append one event; see `RunLog.append`."""
+        if seq is None and self._flows(event):
+            return self._flow(event)
         async with self._turn:
             if seq is not None and await self._is_taken(seq):
                 return await self._repeated(seq, event)
-            entries = await self._append(event)
-            return entries[-1] if entries else None
+            return next(reversed(await self._append(event)), None)
 
     async def append_many(self, events: Iterable[AnyEvent]) -> list[Entry]:
         """Append events in order, and make them durable."""
@@ -108,7 +110,7 @@ class Writer:
             running = self.out.is_running
             if running and self._redactor is not None:
                 for event in self._redactor.close():
-                    self._put(event)
+                    self.out.put(event)
             try:
                 await self.out.release(cut=cut)
             finally:  # a store that is away gets the end later; the run is over here all the same
@@ -153,12 +155,26 @@ class Writer:
         self._plan, redactor = RunPlan(started.run_id, None, "aside"), self._core.redactor()
         await self._begin(started)
         safe = events if redactor is None else [each for event in events for each in redactor.feed(event)]
-        entries = [self._put(each) for each in safe]
+        entries = [self.out.put(each) for each in safe]
         if self.out.run is not None:
             self.out.run.end = end
         await self.out.flush()
         self._core.ended(self._key, started.run_id)
         return entries
+
+    def _flows(self, event: AnyEvent) -> bool:
+        """Whether this is a small delta of the open run, for which nothing has to be waited for."""
+        if type(event) not in DELTAS or self._turn.locked() or not self.out.flows:
+            return False
+        return event.__dict__["raw_event"] is None and len(event.__dict__["delta"]) < HEAVY // 8
+
+    def _flow(self, event: AnyEvent) -> Entry | None:
+        self._judge(event)
+        data, redactor, entry = encode(event), self._redactor, None
+        for each in (event,) if redactor is None else redactor.feed(event, data):
+            entry = self.out.put(each, data if each is event else None)
+        self.out.arm()
+        return entry
 
     async def _append(self, event: AnyEvent) -> list[Entry]:
         if isinstance(event, RunStartedEvent):
@@ -177,18 +193,13 @@ class Writer:
         if kept is None:
             return []
         # Encoded once: a redactor that finds nothing returns the same event.
-        data = encode(kept)
-        redactor = self._redactor
+        data, redactor = encode(kept), self._redactor
         safe: Sequence[AnyEvent] = (kept,)
         if redactor is not None:
             heavy = len(data) >= HEAVY  # a search through megabytes must not hold up other runs
             safe = await beside(lambda: redactor.feed(kept, data)) if heavy else redactor.feed(kept, data)
-        entries: list[Entry] = []
-        for each in safe:
-            entry = await self._admit(each, data if each is kept else None)
-            if entry is not None:
-                entries.append(entry)
-        return entries
+        admitted = [await self._admit(each, data if each is kept else None) for each in safe]
+        return [entry for entry in admitted if entry is not None]
 
     # the same event again
 
@@ -269,7 +280,7 @@ class Writer:
             except StoreError as error:
                 self._continue_unrecorded(error)
                 return None
-        entry = self._put(event, data)
+        entry = self.out.put(event, data)
         end = end_of(event)
         if end is not None and out.run is not None:
             out.run.end = end
@@ -325,13 +336,6 @@ class Writer:
             run_id = f"unannounced-{self._options.new_id()}"
             new = NewRun(run_id, out.head, "continue", mark=self._mark())
             out.begin(OpenRun(run_id, new, mark=new.mark))
-
-    def _put(self, event: AnyEvent, data: bytes | None = None) -> Entry:
-        lease, run = self.out.lease, self.out.run
-        if lease is None or run is None:
-            raise Conflict(f"thread {self._key.thread_id!r} has no run here that could be written")
-        new = self.out.put(type_of(event), encode(event) if data is None else data)
-        return Entry(self._key.thread_id, new.seq, lease.epoch, run.run_id, new.at, event, run.mark)
 
     # when the store fails
 

@@ -33,8 +33,6 @@ from runcast.slim.values.model_construction import built
 if TYPE_CHECKING:
     from runcast.slim.wire.codec import AnyEvent
 
-__all__ = ["CHUNKS", "ChunkExpander"]
-
 Chunk: TypeAlias = TextMessageChunkEvent | ToolCallChunkEvent | ReasoningMessageChunkEvent
 
 CHUNKS = (TextMessageChunkEvent, ToolCallChunkEvent, ReasoningMessageChunkEvent)

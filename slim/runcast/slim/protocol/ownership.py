@@ -30,8 +30,6 @@ from runcast.slim.values.lifecycles import CALL, REASONING, SPAN, TEXT, Lifecycl
 if TYPE_CHECKING:
     from runcast.slim.wire.codec import AnyEvent
 
-__all__ = ["Book", "Owners", "agree"]
-
 Book = dict[str, str | None]  # id -> subagentRunId of the owner; None is the parent agent
 
 

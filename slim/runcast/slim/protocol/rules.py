@@ -11,18 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = [
-    "RULES",
-    "Complaint",
-    "Profile",
-    "Rule",
-    "Violation",
-    "complain",
-    "listed",
-    "owner",
-    "quoted",
-]
-
 Profile = Literal["strict", "client"]
 """`client` judges as the official TypeScript client 1.0.0 does, `strict` by the text of 1.0 as well."""
 

@@ -36,8 +36,6 @@ from runcast.slim.protocol.ownership import Book, Owners
 from runcast.slim.protocol.rules import Complaint, complain, listed, owner, quoted
 from runcast.slim.values.lifecycles import CALL, REASONING, SPAN, TEXT, Lifecycle
 
-__all__ = ["MOVES", "Run", "null_extra", "null_tag"]
-
 Step = tuple[str | None, str]  # owner and name: parent and subagent often run the same graph
 _OPENED = (TEXT, REASONING, SPAN, CALL)  # in the order in which open ones are listed
 

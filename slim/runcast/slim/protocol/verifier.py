@@ -50,8 +50,6 @@ from runcast.slim.values.by_class import nearest
 if TYPE_CHECKING:
     from runcast.slim.wire.codec import AnyEvent
 
-__all__ = ["Verifier", "verify"]
-
 Phase = Literal["before", "running", "finished", "failed"]
 
 # The borders that may come in each phase; every other event belongs into "running".

@@ -5,8 +5,6 @@ Opaque provider values must come back unchanged. Knows field names; does not kno
 
 from __future__ import annotations
 
-__all__ = ["EXEMPT_FIELDS"]
-
 EXEMPT_FIELDS = frozenset(
     {
         *("type", "role", "id", "message_id", "tool_call_id", "thread_id", "run_id", "parent_run_id", "op"),

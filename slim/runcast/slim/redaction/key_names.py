@@ -11,8 +11,6 @@ from functools import lru_cache
 
 from runcast.slim.redaction.secret_values import SHORTEST_GENERATED, looks_generated
 
-__all__ = ["DEFAULT_KEYS", "WEAK_KEYS", "KeyNames", "words"]
-
 # Words in a row at the end of a key name, however they are joined: api_key, apiKey, X-Api-Key.
 DEFAULT_KEYS: tuple[str, ...] = (
     *("password", "passwords", "passwd", "passphrase", "passcode", "pwd", "pass", "password confirmation"),

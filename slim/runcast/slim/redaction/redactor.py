@@ -28,8 +28,6 @@ from runcast.slim.values.linear_regex import Linear, searchable
 from runcast.slim.values.type_guards import as_mapping
 from runcast.slim.wire.codec import AnyEvent, encode
 
-__all__ = ["DEEPEST", "Redactor"]
-
 DEEPEST = 200  # deeper nesting is replaced whole, so recursion is bounded
 
 _SCHEMAS = frozenset({"parameters", "response_schema"})  # JSON Schemas name secrets without holding any
@@ -171,9 +169,12 @@ class Redactor:
     def _mapping(self, value: Any, place: _Place) -> Any:
         items: dict[Any, Any] = {}
         same = True
+        title = value.get("name", value.get("key"))  # `{"name": "DB_PASSWORD", "value": …}`
+        told = place.names and isinstance(title, str) and title in self.keys
         for key, item in value.items():
             named = self.text(key) if isinstance(key, str) else key
-            items[named] = changed = self._value(item, place.into(str(key), self.keys))
+            step = title if told and key == "value" else str(key)
+            items[named] = changed = self._value(item, place.into(step, self.keys))
             same = same and changed is item and named is key
         return value if same else items
 

@@ -8,6 +8,7 @@ where on nothing is certain yet. Does not know events, or how a secret is replac
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -18,12 +19,10 @@ from runcast.slim.redaction.secret_pattern import RUN, SecretPattern
 from runcast.slim.redaction.secret_values import is_code, is_reference, is_schema_text
 from runcast.slim.values.linear_regex import Finder, Linear, finder, searchable
 
-__all__ = ["Finding", "Scanner"]
-
 LONGEST_NAME = 40
 
 NOTHING = "[^\\s\\S]"  # a linear pattern that matches nothing
-_OPERATOR = r"(?:=>|[:=]=?)"
+_OPERATOR = r"(?:=>|[+.?|]{1,2}=|:{0,2}[:=]=?)"
 _IDENTIFIER = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 _KEPT = frozenset({"true", "false", "null", "none", "undefined"})  # values that are no secret
 _JSON_LITERAL = re.compile(r"[^\s,}\]\"'\\]++")
@@ -31,6 +30,8 @@ _BARE = re.compile(r"[^\s\"'`,;&)}\]<>\\]++")
 _LINE = re.compile(r"[^\r\n\"'`\\]++")
 _CLOSING = {quote: re.compile(rf"\\*{quote}|\n") for quote in "\"'`"}
 _BRACKET = re.compile(r"\\*[\"']|[{}\[\]]")
+# What stands between two strings: the quote before it ends a string that has the name in it, `["password=", 1, "…"]`.
+_STRUCTURE = re.compile(r"(?:\\+[nrt]|\s)*(?:[,}\]);](?:[\s,}\]\[{:);0-9eE.+-]|true|false|null|\\+[nrt])*)")
 _WHOLE_LINE = frozenset({"authorization", "cookie", "cookies"})  # their values have spaces in them
 _SHORTEST = 4  # a bare value of fewer characters after a name is prose
 
@@ -65,10 +66,10 @@ class Scanner:
             name = f"(?i:{keys.pattern()})"
             announced = rf"{name}\\*[\"']?\]?\s{{0,8}}{_OPERATOR}"
             self._lead = re.compile(
-                rf"(?P<name>{name})(?P<q>\\*[\"'])?\]?\s{{0,8}}+{_OPERATOR}\s{{0,8}}+(?P<open>\\*[\"'`])?"
+                rf"(?P<name>{name})(?P<q>\\*[\"'])?\]?\s{{0,8}}+{_OPERATOR}\s{{0,8}}+(?:[|>][+-]?(?:\s|\\+n){{1,12}}+)?(?P<open>\\*[\"'`])?"
             )
             between = r"(?:\\*[\"']|\]|\\+[nrt]|\s)*"
-            hints.append(rf"{name}{between}[:=]")
+            hints.append(rf"{name}{between}(?:[+.?|]{{1,2}}=|[:=])")
             # The path of a patch ends with a name, and its value stands elsewhere.
             hints.append(rf"(?i:{keys.pattern(strong=True)})(?:{between}/|\\*[\"'])")
         self._announced = finder(announced)
@@ -142,8 +143,6 @@ class Scanner:
 
     def _shorter(self, text: str, at: int, lead: re.Match[str]) -> re.Match[str] | None:
         """The rest of a lead whose beginning was the value of another one, where it is a lead itself."""
-        if not text[at : lead.end("name")]:
-            return None  # no part of the name is left
         rest = self._lead.search(text, at, lead.end())
         return None if rest is None else self._lead.match(text, rest.start())
 
@@ -231,7 +230,8 @@ def _trail(names: Iterable[str]) -> re.Pattern[str]:
         for letter in reversed(name):
             node = node.setdefault(letter, {})
         node[""] = {}
-    return re.compile(rf"[:=>][:=]?\s{{0,8}}+\]?(?:[\"']\\*)?{_branches(trie)}" if trie else r"(?!)")
+    operator = r"(?:>=|=[+.?|]{1,2}+|=?[:=]:{0,2}+)"
+    return re.compile(rf"{operator}\s{{0,8}}+\]?(?:[\"']\\*)?{_branches(trie)}" if trie else r"(?!)")
 
 
 _LETTERS = {" ": r"[_\-. ]?", "s": "[sS\N{LATIN SMALL LETTER LONG S}]", "k": "[kK\N{KELVIN SIGN}]"}
@@ -280,7 +280,7 @@ def _name_before(text: str, end: int) -> str:
 def _value(text: str, lead: re.Match[str], *, whole_line: bool) -> Finding | None:
     at = lead.end()
     if lead["open"] is not None:
-        return _quoted(text, at, lead["open"])
+        return _quoted(text, at, lead["open"], sure=lead["q"] is not None)
     if text[at : at + 1] in ("", "\\") and not text[at : at + 16].strip("\\"):  # an escaped quote may begin
         return Finding(at, len(text), open=True, weak=True) if len(text) - at < 16 else None
     if lead["q"] is not None:
@@ -295,12 +295,21 @@ def _value(text: str, lead: re.Match[str], *, whole_line: bool) -> Finding | Non
     return None if none else Finding(at, end)
 
 
-def _quoted(text: str, at: int, quote: str) -> Finding | None:
-    """The inside of a string, up to the quote with as many escapes as the opening one."""
+def _quoted(text: str, at: int, quote: str, *, sure: bool) -> Finding | None:
+    """The inside of a string, up to the quote with as many escapes as the opening one. Unless it is sure, the quote may
+    also end a string that has the name in it."""
     closer = _closer(text, at, quote)
     if closer is None:
-        return Finding(at, len(text), open=True, weak=at == len(text))
-    return Finding(at, closer.start()) if closer.start() > at else None
+        return Finding(
+            at, len(text), open=True, weak=at == len(text) or (not sure and _is_structure(text, at))
+        )
+    if closer.start() == at or (not sure and _is_structure(text, at, closer.start())):
+        return None
+    return Finding(at, closer.start())
+
+
+def _is_structure(text: str, start: int, end: int = sys.maxsize) -> bool:
+    return _STRUCTURE.fullmatch(text, start, end) is not None
 
 
 def _closer(text: str, at: int, quote: str) -> re.Match[str] | None:
@@ -317,6 +326,8 @@ def _closer(text: str, at: int, quote: str) -> re.Match[str] | None:
 def _literal(text: str, at: int, quote: str) -> Finding | None:
     match = _JSON_LITERAL.match(text, at)
     if match is None:
+        return None
+    if text[match.end() : match.end() + 1] in ('"', "'"):  # the prefix of a program's string
         return None
     ends, none = match.end() == len(text), match.group().lower() in _KEPT
     return None if none and not ends else Finding(at, match.end(), quote, open=ends, weak=none)

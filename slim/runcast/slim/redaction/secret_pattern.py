@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["RUN", "SecretPattern", "announced", "luhn", "prefixed"]
-
 
 @dataclass(frozen=True, slots=True)
 class SecretPattern:
@@ -90,19 +88,21 @@ def _mark(prefix: str) -> str:
     return next((part for part in _SHARED if part in prefix), prefix)
 
 
-def prefixed(name: str, literals: Iterable[str], rest: str, *, dead: str = "") -> SecretPattern:
+def prefixed(
+    name: str, literals: Iterable[str], rest: str, *, dead: str = "", inside: bool = False
+) -> SecretPattern:
     """A credential that begins with one of these literals, which stay, since they only name its kind. Where `rest` does
-    not match, `dead` is skipped: no credential begins in it either."""
+    not match, `dead` is skipped: no credential begins in it either. With `inside`, a word may stand before the literal."""
     heads = [*literals]
     head = "|".join(map(re.escape, heads))
     begun = "|".join(_begun(each) for each in heads)
-    hint = rf"{_EDGE}(?:{head})"
+    hint = rf"(?:{head})" if inside else rf"{_EDGE}(?:{head})"
     return SecretPattern(
         name,
-        form=rf"{_bounded(heads)}(?:(?P<secret>{rest}){dead and f'|{dead}'})",
+        form=rf"{hint if inside else _bounded(heads)}(?:(?P<secret>{rest}){dead and f'|{dead}'})",
         hint=hint,
-        opening=rf"{_BOUND}(?:{head})(?={RUN_CLASS}*+\Z)",
-        onset=rf"(?:{hint}|(?:^|[^A-Za-z0-9])(?:{begun})$)",
+        opening=rf"{'' if inside else _BOUND}(?:{head})(?={RUN_CLASS}*+\Z)",
+        onset=rf"(?:{hint}|{'' if inside else '(?:^|[^A-Za-z0-9])'}(?:{begun})$)",
         unbroken=True,
         sign=hint,
         marks=tuple(_mark(each.lower()) for each in heads),

@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["is_code", "is_reference", "is_schema", "is_schema_text", "looks_generated"]
-
 # A place where a secret is to be put, or a secret that is hidden already.
 _REFERENCE = re.compile(
     r"\$\w{1,80}|\$\{[^}]{0,120}\}?|\$\{\{[^}]{0,120}(?:\}\})?|%\w{1,80}%|\{\{[^}]{0,120}\}\}|<[\w .:/-]{1,80}>?"
-    r"|[*x•.#-]{4,}|X{4,}"
+    r"|[*x•.#-]{4,}|X{4,}|!(?i:vault|ref|sub|getatt|secret|env)|(?i:bearer|basic|digest|token)\s*|include|omit|same-origin"
     r"|(?i:your|my|the|some|example|enter|insert|replace|change)[_ -](?:[\w -]{0,40}[_ -])?"
     r"(?i:key|token|secret|password|pass|credentials?|me|here|value)s?(?i:[_ -](?:here|goes[_ -]here))?"
 )
@@ -21,12 +19,12 @@ _REFERENCE = re.compile(
 _CODE = re.compile(
     r"[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){0,8}[(\[].{0,200}"
     r"|(?:[A-Za-z_][A-Za-z_]{0,40}\.){1,8}[A-Za-z_]{1,40}"
-    r"|(?:await|new|not|lambda|async|return|function|typeof)"
+    r"|(?:await|new|not|lambda|async|return|raise|throw|function|typeof)"
     r"|(?:bool|boolean|str|string|int|integer|float|number|bytes|object|any|None|null|undefined|self|this)(?:\s*[|=?].{0,40})?"
 )
 SHORTEST_GENERATED = 16
 _GENERATED = re.compile(
-    rf"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_.+/=~%-]{{{SHORTEST_GENERATED},4096}}"
+    rf"(?:base64:)?(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_.+/=~%-]{{{SHORTEST_GENERATED},4096}}"
 )
 _UUID = re.compile(r"(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _CODE_NUMBER = re.compile(r"[0-9]{4,8}")

@@ -11,56 +11,97 @@ from collections.abc import Iterable
 
 from runcast.slim.redaction.secret_pattern import RUN_CLASS, SecretPattern, prefixed
 
-__all__ = ["SERVICES"]
-
 WORD = r"[A-Za-z0-9]{20,}+"
 DASHED = r"[A-Za-z0-9_-]{16,}+"
+MADE = r"(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{32,}+"  # behind a prefix that is a word
+BASE64 = r"[A-Za-z0-9+/=_-]{40,}+"
+SLASHED = r"[A-Za-z0-9+/=_-]{16,}+"
+DOTTED = r"[A-Za-z0-9_.-]{16,}+"
 HEX = r"[0-9a-f]{32,}+"
 UPPER = r"[A-Z0-9]{16}(?![A-Za-z0-9])"
 
-# service, prefixes, shape. A prefix whose beginning is a common word is left out (`access_token$`, `dop_v1_`, `re_`): every
-# such word at the end of a delta would be held.
+# service, prefixes, shape. A prefix whose beginning is a common word is left out (`access_token$`, `re_`): every such word at
+# the end of a delta would be held. `INFIX` has what stands between such words.
 _LINES: tuple[tuple[str, str, str], ...] = (
     # models
-    ("OpenAI, Anthropic, OpenRouter, Langfuse", "sk-", DASHED),
+    ("OpenAI, Anthropic, OpenRouter, Langfuse", "sk- csk-", DASHED),
     ("Groq", "gsk_", WORD),
     ("Hugging Face", "hf_", DASHED),
     ("LangSmith", "lsv2_pt_ lsv2_sk_", HEX),
     ("NVIDIA", "nvapi-", DASHED),
     ("xAI", "xai-", WORD),
-    ("Perplexity, Tavily, Fireworks", "pplx- tvly- fw_", DASHED),
+    ("Perplexity, Tavily, Fireworks, Jina, Replicate", "pplx- tvly- fw_ jina_ r8_", DASHED),
+    ("Pinecone, E2B, Firecrawl", "pcsk_ e2b_ fc-", DASHED),
+    ("Voyage", "pa-", MADE),
     # code hosts and package registries
     ("GitHub", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", DASHED),
-    ("GitLab", "glpat- gldt- glrt- glptt- glcbt- glft- glsoat- glagent-", DASHED),
-    ("Atlassian, Bitbucket", "ATATT3 ATCTT3 ATBB", DASHED),
-    ("Artifactory", "AKCp", WORD),
-    ("npm, PyPI, Docker", "npm_ pypi- dckr_pat_ rubygems_", DASHED),
+    (
+        "GitLab",
+        "glpat- gldt- glrt- glptt- glcbt- glft- glsoat- glagent- glffct- glimt- gloas- GR1348941",
+        DOTTED,
+    ),
+    ("Atlassian, Bitbucket", "ATATT3 ATCTT3 ATBB BBDC-", SLASHED),
+    ("Artifactory", "AKCp cmVmd", WORD),
+    ("npm, PyPI, Docker", "npm_ pypi- dckr_pat_ dckr_oat_ rubygems_", DASHED),
+    ("Clojars, CircleCI, Sourcegraph, Readme, Infracost", "CLOJARS_ CCIPAT_ sgp_ rdme_ ico-", MADE),
+    ("Prefect, Scalingo, Harness, OpenShift", "pnu_ tk-us- pat. sat. sha256~", DOTTED),
     # chat and collaboration
     ("Slack", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-", DASHED),
-    ("Linear, Notion, Figma, Contentful, Postman", "lin_api_ lin_oauth_ ntn_ figd_ CFPAT- PMAK-", DASHED),
+    (
+        "Linear, Notion, Figma, Contentful, Postman",
+        "lin_api_ lin_oauth_ ntn_ figd_ figp_ CFPAT- PMAK-",
+        DASHED,
+    ),
+    (
+        "Notion, Typeform, Hubspot, Frame.io, Voiceflow",
+        "secret_ tfp_ pat-eu1- pat-na1- fio-u- VF.DM. VF.WS.",
+        r"(?=[A-Za-z_.-]*+[0-9])[A-Za-z0-9_.-]{32,}+",
+    ),
     # clouds and databases
-    ("AWS", "AKIA ASIA", UPPER),
+    ("AWS", "AKIA ASIA ABIA ACCA", UPPER),
+    ("AWS Bedrock", "ABSK", BASE64),
+    ("Alibaba, Yandex, Adobe", "LTAI AQVN p8e-", DASHED),
+    ("Cloudflare", "cfut_ cfat_ cfk_", WORD),
+    ("Cloudflare", "v1.0-", r"[0-9a-f]{24}-[0-9a-f]{64,}+"),
+    ("Databricks, Buildkite", "dapi bkua_", r"[0-9a-z]{32,}+"),
+    ("Defined Networking", "dnkey-", MADE),
     ("Google", "AIza ya29. GOCSPX-", DASHED),
     ("Heroku, Netlify, Vercel, Pulumi", "HRKU- nfp_ vcp_ pul-", DASHED),
-    ("Fly.io", "fm2_", r"[A-Za-z0-9+/=]{40,}+"),
+    ("Fly.io", "fm2_ fm1r_ fm1a_ fo1_", BASE64),
     ("Supabase, Neon, PlanetScale", "sbp_ sb_secret_ napi_ pscale_tkn_ pscale_pw_ pscale_oauth_", DASHED),
     # payment and commerce
-    ("Stripe", "sk_live_ sk_test_ rk_live_ rk_test_ pk_live_ whsec_", r"[A-Za-z0-9]{10,}+"),
-    ("Square", "sq0csp- sq0atp- EAAAE EAAAl", DASHED),
+    ("Stripe", "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ pk_live_ whsec_", r"[A-Za-z0-9]{10,}+"),
+    ("Square", "sq0csp- sq0atp- sqco_", DASHED),
+    ("Facebook, Square", "EAA", r"[A-Za-z0-9_-]{50,}+"),
+    ("Flutterwave, EasyPost", "FLWSECK- FLWSECK_TEST- EZAK EZTK", DASHED),
     ("Shopify", "shpat_ shpss_ shpca_ shppa_", HEX),
     # mail
     ("SendGrid", "SG.", r"[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"),
     ("Brevo", "xkeysib-", DASHED),
-    ("Mailgun", "key-", HEX),
+    ("Mailgun", "key-", r"(?=[a-z]*+[0-9])[0-9a-z]{32}(?![0-9A-Za-z-])"),
+    ("MailerSend", "mlsn.", HEX),
     # observability, secrets, networks
     ("Grafana", "glsa_ glc_", DASHED),
-    ("New Relic, PostHog", "NRAK- phx_", WORD),
-    ("Sentry", "sntrys_ sntryu_", DASHED),
+    ("New Relic", "NRAK-", WORD),
+    ("PostHog, Sonar", "phx_ sqp_ squ_ sqa_", DASHED),
+    ("New Relic, Netlify", "NRII- NRIQ- NF-", DASHED),
+    ("Dynatrace", "dt0c01.", DOTTED),
+    ("Rootly, incident tools", "rootly_ shltm_ slk_", MADE),
+    ("Buildkite, Datadog, Red Hat", "bb_pr_ bb_ma_ ddp_ ddw_ rh-api- gcntfy-", DASHED),
+    ("Sentry", "sntrys_ sntryu_", BASE64),
     ("Vault", "hvs. hvb.", DASHED),
-    ("Doppler", "dp.pt. dp.st. dp.ct. dp.sa.", WORD),
-    ("1Password", "ops_", r"[A-Za-z0-9_-]{60,}+"),
+    ("Doppler", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", DOTTED),
+    ("1Password", "ops_eyJ", BASE64),
+    ("1Password", "A3-", r"[A-Z0-9]{6}-[A-Z0-9-]{20,}+"),
+    ("42", "s-s4t2ud- s-s4t2af- u-s4t2ud- u-s4t2af-", HEX),
     ("Tailscale", "tskey-", DASHED),
     ("age", "AGE-SECRET-KEY-1", r"[A-Z0-9]{50,}+"),
+    # A private key in base64: `-----BEGIN `, perhaps a kind, and `PRIVATE`.
+    (
+        "PEM",
+        "LS0tLS1CRUdJTiBQUklWQVRF LS0tLS1CRUdJTiBSU0EgUFJJVkFURS LS0tLS1CRUdJTiBFQyBQUklWQVRF LS0tLS1CRUdJTiBPUEVOU1NI",
+        BASE64,
+    ),
 )
 
 
@@ -72,16 +113,36 @@ def _forms(lines: Iterable[tuple[str, str, str]]) -> tuple[SecretPattern, ...]:
 
 
 # Addresses that let their reader post: the last part is the secret.
-_HOOK = r"(?:hooks\.slack\.com/services/\w{1,20}/\w{1,20}/|discord(?:app)?\.com/api/webhooks/[0-9]{1,24}/|/IncomingWebhook/)"
-_HOOK_SIGN = r"hooks\.slack\.com/services/|/api/webhooks/|/IncomingWebhook/"
+_HOOK = (
+    r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/\w{1,20}/\w{1,20}/|hooks\.zapier\.com/hooks/catch/(?:[0-9]{1,12}/)?"
+    r"|discord(?:app)?\.com/api/webhooks/[0-9]{1,24}/|/IncomingWebhook/)"
+)
+_HOOK_SIGN = r"hooks\.slack\.com/|/api/webhooks/|/IncomingWebhook/|/hooks/catch/"
 WEBHOOK = SecretPattern(
     "webhook",
     form=rf"{_HOOK}(?P<secret>[A-Za-z0-9_-]{{16,}}+)",
     hint=_HOOK_SIGN,
     opening=rf"{_HOOK}(?={RUN_CLASS}*+\Z)",
-    onset=_HOOK_SIGN,
+    onset=rf"(?:{_HOOK_SIGN}|/$)",  # each part before the secret ends in a slash
     unbroken=True,
     sign=_HOOK_SIGN,
-    marks=("slack.com/services", "api/webhooks", "incomingwebhook"),
+    marks=("hooks.slack.com/", "api/webhooks", "incomingwebhook", "hooks/catch"),
 )
-SERVICES = (*_forms(_LINES), WEBHOOK)
+# DigitalOcean, Duffel, Razorpay, Shippo, Apify, Ramp, Together, SettleMint: a word of their own, and what kind it is.
+INFIX = prefixed(
+    "infix",
+    ("_live_", "_prod_", "_v1_", "_api_", "_org_", "_aat_", "_pat_", "_sat_", "_sec_"),
+    r"(?=[0-9]*+[A-Za-z])(?=[A-Za-z]*+[0-9])[A-Za-z0-9]{14,}+",
+    inside=True,
+)
+TERRAFORM = prefixed("terraform", (".atlasv1.",), r"[A-Za-z0-9_-]{31,}+", inside=True)
+TELEGRAM = SecretPattern(
+    "telegram",
+    form=r"[0-9](?<![0-9][0-9])[0-9]{7,9}:(?P<secret>AA[A-Za-z0-9_-]{31,}+)",
+    hint=r"[0-9]:AA",
+    opening=r"(?<![0-9])[0-9]{8,10}:(?P<secret>(?:A|AA[A-Za-z0-9_-]*+)?)\Z",
+    onset=r"(?:[0-9]:AA|:A?$)",
+    sign=r"[0-9]:(?:A|$)",
+    marks=(":aa",),
+)
+SERVICES = (*_forms(_LINES), INFIX, TERRAFORM, TELEGRAM, WEBHOOK)

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from runcast.slim.values.linear_regex import Finder
     from runcast.slim.wire.codec import AnyEvent
 
-__all__ = ["StreamRedactor"]
-
 PIECES = 48  # how many of the last released deltas give context, and
 CONTEXT = 128  # how many of their characters: the name before a value, the border of a word
 MOST_PIECES = 2 * PIECES  # the older half is dropped at this number

@@ -38,13 +38,12 @@ from runcast.slim.folding.run_metadata import INPUT_KEY, METADATA_KEY, RunMetada
 from runcast.slim.folding.step_records import StepBook, StepRecord, Usage
 from runcast.slim.snapshots.message_weight import text_bytes, weight
 from runcast.slim.snapshots.tool_pairs import valid_for_model
+from runcast.slim.values.lifecycles import DELTAS
 from runcast.slim.values.type_guards import is_mapping
 
 if TYPE_CHECKING:
     from runcast.slim.entry import Entry
     from runcast.slim.wire.codec import AnyEvent
-
-__all__ = ["AgentState", "StateBuilder"]
 
 _OURS = frozenset({METADATA_KEY, "ag-ui", INPUT_KEY})  # metadata that is not the application's
 
@@ -176,7 +175,8 @@ class StateBuilder:
 
     def feed(self, event: AnyEvent, *, at: int | None = None, seq: int | None = None) -> None:
         """Add the next event; `at` is its time of receipt, for events without a timestamp."""
-        if isinstance(event, RunStartedEvent):
+        delta = type(event) in DELTAS
+        if not delta and isinstance(event, RunStartedEvent):
             self._close_run()  # the run before it has no end and lasted until its last event
         own: object = getattr(event, "timestamp", None)
         when = own if isinstance(own, int) else at
@@ -184,7 +184,8 @@ class StateBuilder:
             self._updated_at = max(when, self._updated_at or when)
         self._seq = seq if seq is not None else self._seq
         self._weigh(event)
-        self._note(event, when)
+        if not delta:
+            self._note(event, when)
         self.conversation.feed(event)
 
     def feed_entry(self, entry: Entry) -> None:

@@ -14,8 +14,6 @@ from ag_ui.core import AssistantMessage, Message, ToolMessage
 
 from runcast.slim.snapshots.slim_config import SlimConfig
 
-__all__ = ["Unit", "excerpt"]
-
 REACH = 1_024  # messages read beyond the kept ones
 PIN_REACH = 64  # messages at the beginning that are searched for a pinned one
 

@@ -7,8 +7,6 @@ from ag_ui.core import AssistantMessage, Message, TextPart, ToolCall
 from runcast.slim.folding.run_metadata import metadata_of
 from runcast.slim.values.type_guards import is_list
 
-__all__ = ["text_bytes", "weight"]
-
 
 def text_bytes(text: str) -> int:
     """The length in UTF-8, where a lone surrogate counts like any other character."""

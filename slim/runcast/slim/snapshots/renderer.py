@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ag_ui.core import (
@@ -23,14 +23,13 @@ from ag_ui.core import (
 )
 
 from runcast.slim.folding.run_metadata import METADATA_KEY, metadata_of
-from runcast.slim.folding.step_records import StepRecord, Usage
+from runcast.slim.folding.step_records import StepRecord
 from runcast.slim.redaction.redactor import Redactor
 from runcast.slim.snapshots.slim_config import SlimConfig
+from runcast.slim.snapshots.snapshot_reader import OWN
 from runcast.slim.values.json_budget import TooBig, copied, fitting
 from runcast.slim.values.truncation import ELLIPSIS, boundary_before, clean, cut
 from runcast.slim.values.type_guards import is_list
-
-__all__ = ["MARKS", "OMITTED", "Renderer", "usage_of"]
 
 OMITTED = "[tool result omitted]"
 LONGEST_ID = 100
@@ -40,14 +39,6 @@ LONGEST_STRING_IN_ARGUMENTS = 120
 MESSAGE_METADATA = 1_000  # bytes of the application's metadata on one message
 MOST_PARTS = 16
 MOST_CALLS = 64  # of a step
-
-# Runcast's own keys in a message's metadata, beside the application's.
-MARKS = frozenset(
-    (
-        *("id", "name", "tool_calls", "tool_call_id", "tool_name", "error", "subagent_run_id"),
-        *("encrypted_value", "original_length", "parts", "extra", "activity_type", "by_reference"),
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +108,7 @@ class Renderer:
         if step.finish_reason is not None:
             row["finish_reason"] = self.name(step.finish_reason)
         if step.usage is not None:
-            row["usage"] = usage_of(step.usage)
+            row["usage"] = asdict(step.usage)
         if step.duration_ms is not None:
             row["duration_ms"] = step.duration_ms
         row["tool_calls"] = [
@@ -238,15 +229,10 @@ class Renderer:
     def _foreign(self, message: Message) -> dict[str, Any]:
         """The application's own metadata; keys that runcast uses too go under `extra`."""
         given = {key: value for key, value in (message.metadata or {}).items() if key != METADATA_KEY}
-        ours = {key: value for key, value in given.items() if key in MARKS}
-        rest = {key: value for key, value in given.items() if key not in MARKS}
+        ours = {key: value for key, value in given.items() if key in OWN}
+        rest = {key: value for key, value in given.items() if key not in OWN}
         redacted = self.redactor.value({**rest, **({"extra": ours} if ours else {})})
         return fitting(redacted, MESSAGE_METADATA)
-
-
-def usage_of(usage: Usage) -> dict[str, int]:
-    """Token counts with the schema's names."""
-    return {"prompt": usage.prompt, "completion": usage.completion, "total": usage.total}
 
 
 def _count(value: Any) -> int | None:

@@ -13,8 +13,7 @@ from ag_ui.core import RunErrorEvent, RunFinishedEvent
 from runcast.slim.entry import Entry
 from runcast.slim.snapshots.agent_state import AgentState, StateBuilder
 from runcast.slim.snapshots.serializer import AgentSerializer
-
-__all__ = ["SnapshotTaker"]
+from runcast.slim.values.lifecycles import DELTAS
 
 
 class SnapshotTaker:
@@ -48,8 +47,9 @@ class SnapshotTaker:
         self.builder.feed_entry(entry)
         self._count += 1
         self._since = entry.at if self._since is None else self._since
-        ended = isinstance(entry.event, RunFinishedEvent | RunErrorEvent)
-        if not ended and self._count < self._every_entries and entry.at - self._since < self._every_ms:
+        due = self._count >= self._every_entries or entry.at - self._since >= self._every_ms
+        event = entry.event
+        if not due and (type(event) in DELTAS or not isinstance(event, RunFinishedEvent | RunErrorEvent)):
             return None
         self._count, self._since = 0, entry.at
         return self.take()

@@ -13,6 +13,7 @@ Knows the schema; does not know where snapshots are stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Protocol
@@ -23,13 +24,11 @@ from runcast.slim.redaction.redactor import Redactor
 from runcast.slim.snapshots.agent_state import AgentState
 from runcast.slim.snapshots.excerpt import Unit, excerpt
 from runcast.slim.snapshots.message_weight import text_bytes
-from runcast.slim.snapshots.renderer import Renderer, usage_of
+from runcast.slim.snapshots.renderer import Renderer
 from runcast.slim.snapshots.slim_config import SlimConfig
 from runcast.slim.snapshots.snapshot_reader import SCHEMA, read_snapshot
 from runcast.slim.values.json_budget import TooBig, copied, fitting, size
 from runcast.slim.values.type_guards import is_mapping
-
-__all__ = ["AgentSerializer", "SlimSerializer"]
 
 SHORTER = (500, 100, 0)  # content lengths to try when one unit alone is too big
 SLACK = 64  # bytes by which counters may grow while parts are removed
@@ -116,7 +115,7 @@ class _Draft:
             "parent_agent_id": None if state.parent_agent_id is None else render.id(state.parent_agent_id),
             "status": render.id(state.status),
             "step_count": state.step_count,
-            "usage": usage_of(state.usage),
+            "usage": asdict(state.usage),
             "execution": {
                 "started_at": _time(state.started_at),
                 "updated_at": _time(state.updated_at),
@@ -201,7 +200,7 @@ class _Draft:
             resume["thread_id"] = render.id(state.thread_id)
         resume["framework"] = self._framework
         if state.run_usage.total:
-            resume["run_usage"] = usage_of(state.run_usage)
+            resume["run_usage"] = asdict(state.run_usage)
         waiting = {
             call["id"]
             for rows in self._written

@@ -11,8 +11,6 @@ from typing import Any
 
 from runcast.slim.environment import settings_in
 
-__all__ = ["SlimConfig"]
-
 SMALLEST = 4_096  # bytes; below this not even the frame of a snapshot is sure to fit
 PREFIX = "RUNCAST_SLIM_"
 

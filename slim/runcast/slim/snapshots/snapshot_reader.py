@@ -20,8 +20,6 @@ from runcast.slim.snapshots.agent_state import AgentState
 from runcast.slim.snapshots.message_weight import weight
 from runcast.slim.values.type_guards import is_list, is_mapping
 
-__all__ = ["SCHEMA", "read_snapshot"]
-
 SCHEMA = "runcast.snapshot.v1"
 FAMILY = "runcast.snapshot."
 
@@ -48,6 +46,11 @@ _STEP = frozenset(
     )
 )
 _MARKS = ("tool_name", "error", "original_length", "parts", "by_reference")
+OWN = frozenset(_MARKS) | {
+    *("id", "name", "tool_calls", "tool_call_id", "subagent_run_id"),
+    *("encrypted_value", "activity_type", "extra"),
+}
+"""Runcast's own keys in a message's metadata, beside the application's."""
 _MISSING: Any = object()
 
 
@@ -190,18 +193,7 @@ def _metadata(given: dict[str, Any], own: _Place) -> dict[str, Any]:
     """The application's metadata, and runcast's marks under their own key."""
     own.at("original_length").whole()
     marks = {key: given[key] for key in _MARKS if given.get(key) is not None}
-    ours = {
-        *_MARKS,
-        "id",
-        "name",
-        "tool_calls",
-        "tool_call_id",
-        "subagent_run_id",
-        "encrypted_value",
-        "activity_type",
-        "extra",
-    }
-    foreign = {key: value for key, value in given.items() if key not in ours} | own.at("extra").mapping()
+    foreign = {key: value for key, value in given.items() if key not in OWN} | own.at("extra").mapping()
     return foreign | (run_metadata(**marks) or {})
 
 

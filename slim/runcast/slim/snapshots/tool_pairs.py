@@ -10,8 +10,6 @@ from collections.abc import Collection, Iterable, Sequence
 
 from ag_ui.core import AssistantMessage, Message, ToolCall, ToolMessage
 
-__all__ = ["valid_for_model"]
-
 
 def valid_for_model(history: Iterable[Message], waiting: Collection[str] = ()) -> list[Message]:
     """The history for a model: no orphaned results, each result behind its call, no activities.

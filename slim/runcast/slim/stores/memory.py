@@ -45,13 +45,11 @@ class _Thread:
     last_batch: tuple[str, int] | None = None  # its id, and the run it wrote to
     last_seq: int = 0
     title: str | None = None
-    events: dict[int, tuple[int, NewEvent]] = field(
-        default_factory=dict[int, tuple[int, NewEvent]]
-    )  # by seq, with the run's number
+    # by seq, with the run's number
+    events: dict[int, tuple[int, NewEvent]] = field(default_factory=dict[int, tuple[int, NewEvent]])
     raws: list[tuple[int, NewEvent]] = field(default_factory=list[tuple[int, NewEvent]])
-    runs: dict[int, StoredRun] = field(
-        default_factory=dict[int, StoredRun]
-    )  # by the store's number, oldest first
+    # by the store's number, oldest first
+    runs: dict[int, StoredRun] = field(default_factory=dict[int, StoredRun])
     blobs: dict[tuple[BlobKind, int, int], Blob] = field(
         default_factory=dict[tuple[BlobKind, int, int], Blob]
     )
@@ -218,7 +216,7 @@ class MemoryStore(MemoryRemoval):
         thread = self._threads.get(batch.key)
         if thread is None:
             raise refusals.gone(batch.key)
-        if batch.writes and thread.last_batch is not None and thread.last_batch[0] == batch.batch_id:
+        if thread.last_batch is not None and thread.last_batch[0] == batch.batch_id:
             return thread.last_batch[1]
         if (thread.owner, thread.token) != (batch.owner, batch.token):
             raise refusals.lost(batch.key, thread.owner)

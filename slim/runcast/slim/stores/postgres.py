@@ -34,6 +34,7 @@ from runcast.slim.stores.sql import schema
 from runcast.slim.stores.sql.database import Insert, Query, Row, Script, Wake
 from runcast.slim.stores.sql.sql_store import SqlStore
 from runcast.slim.stores.wakeups import Wakeups, Watcher
+from runcast.slim.tasks import end
 
 Pool: TypeAlias = AsyncConnectionPool[psycopg.AsyncConnection[Row]]
 LOG = logging.getLogger(__name__)
@@ -129,9 +130,7 @@ class PostgresDatabase:
         """Disconnect."""
         async with self._opening:
             listening, self._listening = self._listening, None
-            if listening is not None:
-                listening.cancel()
-                await asyncio.wait([listening])
+            await end([listening])
             pool, self._pool = self._pool, None
             if self._returns:
                 await asyncio.wait(self._returns)
@@ -187,7 +186,8 @@ class PostgresDatabase:
             self._listening = asyncio.create_task(self._listen(), name="runcast-postgres-listen")
         watcher = self._wakeups.watch(*topics)
         try:
-            await asyncio.wait_for(self._heard.wait(), self._timeout)
+            async with asyncio.timeout(self._timeout):
+                await self._heard.wait()
         except TimeoutError as error:
             watcher.close()
             raise StoreError("LISTEN failed: is PostgreSQL reachable, and not through a pooler?") from error

@@ -78,9 +78,8 @@ class Batch:
     first_seq: int
     run: NewRun | int
     events: tuple[NewEvent, ...]
-    raws: tuple[
-        NewEvent, ...
-    ] = ()  # stored apart from the entries, under the seq of the entry they came with
+    # stored apart from the entries, under the seq of the entry they came with
+    raws: tuple[NewEvent, ...] = ()
     end: RunEnd | None = None
     until: int | None = None
     now: int = 0

@@ -91,6 +91,6 @@ def read_only(what: str) -> StoreError:
 
 def unless_text(what: str, text: str) -> str:
     """The text, if every database can store it."""
-    if "\0" in text or any("\ud800" <= half <= "\udfff" for half in text if not half.isascii()):
+    if "\0" in text or not (text.isascii() or all(each < "\ud800" or each > "\udfff" for each in text)):
         raise StoreError(f"{what} must be text without NUL and half characters, not {text!r:.80}")
     return text

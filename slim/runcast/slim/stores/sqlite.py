@@ -30,6 +30,7 @@ from runcast.slim.stores.sql import schema
 from runcast.slim.stores.sql.database import Insert, Query, Row, Script, Wake
 from runcast.slim.stores.sql.sql_store import SqlStore
 from runcast.slim.stores.wakeups import Wakeups, Watcher
+from runcast.slim.tasks import end
 
 MEMORY = ":memory:"
 P = ParamSpec("P")
@@ -153,9 +154,7 @@ class SqliteDatabase:
 
     async def _disconnect(self) -> None:
         following, self._following = self._following, None
-        if following is not None:
-            following.cancel()
-            await asyncio.wait([following])
+        await end([following])
         connections = {self._reader, self._writer} - {None}
         self._reader = self._writer = None
         for connection in connections:

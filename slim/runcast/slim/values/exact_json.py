@@ -16,8 +16,6 @@ from typing import Any, Final, NoReturn
 from runcast.slim.errors import WireError
 from runcast.slim.values.type_guards import is_list, is_object
 
-__all__ = ["MAX_DEPTH", "parse", "quoted", "spelled", "too_deep", "unquoted"]
-
 MAX_DEPTH: Final = 256
 """How many objects and lists may stand inside each other, the event itself counted; orjson writes 254."""
 

@@ -13,8 +13,6 @@ from typing import Any
 
 from runcast.slim.values.truncation import clean
 
-__all__ = ["DEEPEST", "TooBig", "copied", "fitting", "size"]
-
 DEEPEST = 200  # nesting that every JSON reader can follow
 BOTTOM = "[...]"  # replaces deeper nesting
 _WIDEST = 2**63  # numbers that common databases and readers take

@@ -18,8 +18,6 @@ from pydantic import BaseModel
 from runcast.slim.errors import PatchRefused, PatchTooLarge
 from runcast.slim.values.exact_json import MAX_DEPTH
 
-__all__ = ["Document", "clone", "disputed", "idle", "operations_of"]
-
 Operation = Mapping[str, Any]
 
 # Inherited members of a JavaScript object: the client's library takes them for existing ones.

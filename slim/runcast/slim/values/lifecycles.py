@@ -31,19 +31,6 @@ from ag_ui.core import (
     ToolCallStartEvent,
 )
 
-__all__ = [
-    "CALL",
-    "LIFECYCLES",
-    "PHASES",
-    "REASONING",
-    "SPAN",
-    "STEP",
-    "STREAMS",
-    "TEXT",
-    "Lifecycle",
-    "Phase",
-]
-
 Phase = Literal["start", "content", "end", "chunk"]
 
 
@@ -95,6 +82,7 @@ CALL = Lifecycle(
 )
 
 STREAMS = (TEXT, REASONING, CALL)  # those that carry deltas
+DELTAS = frozenset(life.content for life in STREAMS)  # nearly every event; none begins or ends a run
 LIFECYCLES = (STEP, SPAN, *STREAMS)  # in the order in which they nest
 
 PHASES: Mapping[type, tuple[Lifecycle, Phase]] = {

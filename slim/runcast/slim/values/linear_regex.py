@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
-__all__ = ["Finder", "Linear", "finder", "searchable"]
+from runcast.slim.values.surrogates import has_lone_surrogate
 
 Finder = Callable[[str | bytes], bool]
 MOST_STATES = 1_024  # of a pattern with its counted repeats written out
@@ -45,13 +45,7 @@ def _compiles(pattern: str) -> bool:
 
 def searchable(text: str) -> str:
     """The same text, character for character, without the halves of surrogate pairs that UTF-8 cannot hold."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode(errors="replace").decode()
-    return text
+    return text.encode(errors="replace").decode() if has_lone_surrogate(text) else text
 
 
 class Linear:

@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-__all__ = ["built", "is_about_halves"]
-
 Model = TypeVar("Model", bound=BaseModel)
 
 

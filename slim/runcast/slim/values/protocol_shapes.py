@@ -19,27 +19,6 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-__all__ = [
-    "EVENT_SHAPES",
-    "INPUT_SHAPE",
-    "MODELS",
-    "Choice",
-    "Either",
-    "Field",
-    "Flag",
-    "Free",
-    "Kind",
-    "ListOf",
-    "Object",
-    "Record",
-    "Shape",
-    "Tagged",
-    "Text",
-    "UnknownEvent",
-    "Whole",
-    "shape_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Text:

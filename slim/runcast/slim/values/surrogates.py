@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["has_lone_surrogate", "join_text"]
-
 
 def has_lone_surrogate(text: str) -> bool:
     """Whether UTF-8 cannot hold this text because half a surrogate pair stands in it."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["ELLIPSIS", "LONGEST_CLUSTER", "boundary_before", "clean", "cut", "is_boundary"]
+from runcast.slim.values.surrogates import has_lone_surrogate
 
 ELLIPSIS = "..."
 LONGEST_CLUSTER = 64
@@ -31,13 +31,9 @@ _VIRAMA = 9  # the combining class of signs that bind two Indic consonants (GB9c
 
 def clean(text: str) -> str:
     """The text as UTF-8 can hold it: halves of a surrogate pair that meet are joined, lone ones become U+FFFD."""
-    if text.isascii():
+    if not has_lone_surrogate(text):
         return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def cut(text: str, limit: int, *, mark: str = ELLIPSIS) -> str:

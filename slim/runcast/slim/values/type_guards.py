@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeGuard, cast
 
-__all__ = ["as_list", "as_mapping", "as_object", "is_list", "is_mapping", "is_object"]
-
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
     """Whether the value is a list."""

@@ -40,18 +40,6 @@ from runcast.slim.values.protocol_shapes import (
 )
 from runcast.slim.values.type_guards import is_list, is_object
 
-__all__ = [
-    "MIDDLE",
-    "SMALL",
-    "has_exponent",
-    "read_event",
-    "read_input",
-    "read_large",
-    "read_small",
-    "read_tame",
-    "settled",
-]
-
 SMALL: Final = 224
 """Up to so many bytes `read_small` is the fastest: it checks each free value in Python."""
 
@@ -165,7 +153,8 @@ class _Compiler:
     def compound(self, kind: ListOf | Record | Tagged | Either) -> CoreSchema:
         match kind:
             case ListOf(item, least):
-                return core_schema.list_schema(self.kind(item), min_length=least)
+                # Only one error is told; a list of a million wrong items must not cost a million errors.
+                return core_schema.list_schema(self.kind(item), min_length=least, fail_fast=True)
             case Record(model):
                 return self.record(shape_of(model))
             case Tagged(key, records):

@@ -28,8 +28,6 @@ from runcast.slim.values.protocol_shapes import (
     shape_of,
 )
 
-__all__ = ["WRITERS", "dumped", "write_thoroughly"]
-
 Writer = Callable[[Any], bytes]
 """Writes one event as bytes; raises TypeError or KeyError for a value it was not compiled for."""
 

@@ -14,8 +14,6 @@ from pydantic_core import ErrorDetails
 from runcast.slim.errors import WireError
 from runcast.slim.values.type_guards import is_list, is_object
 
-__all__ = ["kind_of", "why"]
-
 _KINDS = {
     dict: "an object",
     list: "a list",

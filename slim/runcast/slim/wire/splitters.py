@@ -14,8 +14,6 @@ from typing import Final, Protocol
 
 from runcast.slim.errors import WireError
 
-__all__ = ["ArraySplitter", "LineSplitter", "Splitter"]
-
 Records = Iterator[tuple[int, bytes]]
 
 _BLANK: Final = b" \t\r\n"

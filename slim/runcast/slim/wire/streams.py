@@ -19,8 +19,6 @@ from runcast.slim.values.protocol_shapes import UnknownEvent
 from runcast.slim.wire.codec import AnyEvent, encode, plainly, thoroughly
 from runcast.slim.wire.splitters import ArraySplitter, LineSplitter, Splitter
 
-__all__ = ["EventReader", "decode_array", "decode_lines", "encode_array", "encode_lines"]
-
 _CHUNK: Final = 65_536
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _MAX_NAMES: Final = 100

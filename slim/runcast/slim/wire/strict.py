@@ -36,8 +36,6 @@ from runcast.slim.values.type_guards import is_list, is_object
 from runcast.slim.wire.codec import AnyEvent, Readable, as_json, event_in, parsed
 from runcast.slim.wire.explanation import kind_of
 
-__all__ = ["Problem", "decode_strict", "strict_problems"]
-
 # The one null that the schema allows for an optional field: a state that is null reads as no state.
 _NULL_READS_AS_ABSENT = (INPUT_SHAPE.model, "state")
 

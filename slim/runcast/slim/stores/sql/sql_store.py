@@ -145,7 +145,7 @@ class SqlStore(SqlRemoval, SqlBlobs, SqlNotes):
         owner, _, token, last_seq, last_batch, last_run, epoch = found[0]
         if not epoch:
             raise refusals.gone(batch.key)
-        if batch.writes and last_batch == batch.batch_id:
+        if last_batch == batch.batch_id:
             return int(last_run)
         if (owner, token) != (batch.owner, batch.token):
             raise refusals.lost(batch.key, owner)
