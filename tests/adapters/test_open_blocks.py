@@ -188,6 +188,24 @@ def test_a_suspension_may_name_no_question():
     assert blocks.subagent_finished("a", suspended_by=[])[-1].outcome.interrupt_ids is None
 
 
+@pytest.mark.parametrize(
+    "open_it",
+    [
+        lambda it: it.text(None, "x"),
+        lambda it: it.text("m", 3),
+        lambda it: it.reasoning(None, "x", message_id="m"),
+        lambda it: it.call(None, "add"),
+        lambda it: it.call("c", None),
+    ],
+)
+def test_what_cannot_be_an_event_opens_nothing(open_it: Any):
+    blocks = OpenBlocks()
+    with pytest.raises(ValidationError):
+        open_it(blocks)
+    assert blocks.close_all() == []
+    assert blocks.unanswered == []
+
+
 def test_close_all_ends_each_subagent_once_whatever_order_they_came_in():
     blocks = OpenBlocks()
     blocks.subagent_started("child", "x", parent="late")
@@ -198,7 +216,10 @@ def test_close_all_ends_each_subagent_once_whatever_order_they_came_in():
 def test_the_quick_way_of_a_token_makes_what_the_constructor_makes():
     blocks = OpenBlocks(clock=lambda: 7)
     blocks.text("m", "")
-    first, second = (blocks.text("m", delta)[0] for delta in ("one", "two"))
+    assert blocks.growth("another", "one") is None
+    first, second = (blocks.growth("m", delta) for delta in ("one", "two"))
+    assert first is not None
+    assert second is not None
     for event, delta in ((first, "one"), (second, "two")):
         made = TextMessageContentEvent(message_id="m", delta=delta, timestamp=7)
         assert event == made

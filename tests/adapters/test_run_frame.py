@@ -120,6 +120,20 @@ def test_everything_raised_on_purpose_has_one_root():
     assert all(issubclass(kind, AdapterError) for kind in (InvalidInput, ThreadBusy, UnknownRun))
 
 
+def test_an_error_of_ones_own_names_its_code_either_way_or_has_its_parents():
+    class InHead(AdapterError, code="in_head"):
+        pass
+
+    class AsAttribute(InHead):
+        code = "as_attribute"
+
+    class Neither(InHead):
+        pass
+
+    codes = [failure(kind("x")).code for kind in (InHead, AsAttribute, Neither)]
+    assert codes == ["in_head", "as_attribute", "in_head"]
+
+
 def test_an_error_without_words_is_called_by_its_name():
     assert failure(ValueError()).message == "ValueError"
 

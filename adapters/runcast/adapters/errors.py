@@ -22,17 +22,17 @@ class AdapterError(Exception):
 
     code = "internal_error"
 
+    def __init_subclass__(cls, *, code: str | None = None) -> None:
+        super().__init_subclass__()
+        cls.code = code or cls.code
 
-class InvalidInput(AdapterError):
+
+class InvalidInput(AdapterError, code="invalid_input"):
     """The run's input was refused before the agent started; the message names what to send instead."""
 
-    code = "invalid_input"
 
-
-class Unanswerable(AdapterError):
+class Unanswerable(AdapterError, code="unanswerable"):
     """The agent asks a question, but nothing keeps its place until the answer."""
-
-    code = "unanswerable"
 
     def __init__(self) -> None:
         super().__init__(
@@ -41,16 +41,12 @@ class Unanswerable(AdapterError):
         )
 
 
-class ThreadBusy(AdapterError):
+class ThreadBusy(AdapterError, code="thread_busy"):
     """Another run of the same thread is active; wait for it, or stop it."""
 
-    code = "thread_busy"
 
-
-class UnknownRun(AdapterError):
+class UnknownRun(AdapterError, code="unknown_run"):
     """No such run is active in this adapter."""
-
-    code = "unknown_run"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ closed before, and returns the events. Its rules:
 1. Several messages may be open at once. Each id has at most one open text and any number of open calls and reasoning
    blocks. Text or a call of a message closes that message's reasoning: reasoning precedes the answer.
 2. An event carries the owner (`subagentRunId`) that its block was opened with.
-3. Closing is always legal and idempotent: closing what is not open returns no event.
+3. Closing is always legal and idempotent: closing what is not open returns no event. What cannot be an event opens nothing.
 4. A closed text may be opened again under its id; the client appends to it.
 
 Keeps only what is open, the ids of calls without a result, and the latest events that changed any of it.
@@ -51,14 +51,8 @@ class OpenStreams:
         self._reasoning: dict[str, tuple[str, Meta]] = {}  # reasoning id -> (message it precedes, owner tag)
         self._calls: dict[str, tuple[str | None, Meta]] = {}  # call id -> (parent message, owner tag)
         self._unanswered: dict[str, None] = {}  # calls without a result, in order of their start
-        self.latest: deque[Event] = deque(
-            maxlen=MAX_LATEST
-        )  # events that changed what is open, since `begin_part`
-
-    def begin_part(self) -> None:
-        """A native part is about to be translated: `latest` is what it changes."""
-        if self.latest:
-            self.latest.clear()
+        # events that changed what is open; a translator clears it before each native part
+        self.latest: deque[Event] = deque(maxlen=MAX_LATEST)
 
     def save(self) -> Mapping[str, Any]:
         """What is open now, for `restore`."""
@@ -89,16 +83,36 @@ class OpenStreams:
         if tag is not None:
             if not delta:
                 return []
-            if tag or self._clock is None or type(delta) is not str:
-                return [TextMessageContentEvent(message_id=message_id, delta=delta, **tag, **self._now())]
-            return [_bare_content(message_id, delta, self._clock())]
-        events = self.close_reasoning_of(message_id)
-        self._texts[message_id] = tag = owned(owner)
+            return [TextMessageContentEvent(message_id=message_id, delta=delta, **tag, **self._now())]
+        events, tag = self.close_reasoning_of(message_id), owned(owner)
         start = given(role=role, name=name, metadata=metadata)
         opened: list[Event] = [TextMessageStartEvent(message_id=message_id, **start, **tag, **self._now())]
         if delta:
             opened.append(TextMessageContentEvent(message_id=message_id, delta=delta, **tag, **self._now()))
+        self._texts[message_id] = tag
         return events + self._changed(*opened)
+
+    def growth(self, message_id: str, delta: str) -> TextMessageContentEvent | None:
+        """The event of text that grows an open message, as `text` makes it; None if the message is not open.
+
+        The path of nearly every token: the values are known to be valid, and the constructor takes twice as long.
+        """
+        tag = self._texts.get(message_id)
+        if tag is None:
+            return None
+        event, fields, given = _blank(TextMessageContentEvent), _DEFAULTS.copy(), {"message_id", "delta"}
+        fields["message_id"], fields["delta"] = message_id, delta
+        if self._clock is not None:
+            fields["timestamp"] = self._clock()
+            given.add("timestamp")
+        if tag:
+            fields.update(tag)
+            given.update(tag)
+        _put_fields(event, fields)
+        _put_set(event, given)
+        _put_extra(event, {})
+        _put_private(event, None)
+        return event
 
     def close_text(self, message_id: str, *, metadata: Meta | None = None) -> list[Event]:
         """The text is complete."""
@@ -124,12 +138,12 @@ class OpenStreams:
         events: list[Event] = []
         if held is None:
             tag = owned(owner)
-            self._reasoning[reasoning_id] = (message_id, tag)
             start = given(metadata=metadata)
             events = self._changed(
                 ReasoningStartEvent(message_id=reasoning_id, **tag, **self._now()),
                 ReasoningMessageStartEvent(message_id=reasoning_id, **start, **tag, **self._now()),
             )
+            self._reasoning[reasoning_id] = (message_id, tag)
         else:
             tag = held[1]
         if delta:
@@ -186,12 +200,11 @@ class OpenStreams:
             return []
         events = [] if message_id is None else self.close_reasoning_of(message_id)
         tag = owned(owner)
+        start = given(parent_message_id=message_id, metadata=metadata)
+        opened = ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name, **start, **tag, **self._now())
         self._calls[call_id] = (message_id, tag)
         self._unanswered[call_id] = None
-        start = given(parent_message_id=message_id, metadata=metadata)
-        return events + self._changed(
-            ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name, **start, **tag, **self._now())
-        )
+        return events + self._changed(opened)
 
     def args(self, call_id: str, delta: str) -> list[Event]:
         """A piece of an open call's argument text."""
@@ -284,27 +297,12 @@ class OpenStreams:
         return {} if self._clock is None else {"timestamp": self._clock()}
 
 
-_made: Callable[[type[TextMessageContentEvent]], TextMessageContentEvent] = TextMessageContentEvent.__new__
-_BARE = dict(vars(TextMessageContentEvent(message_id="", delta="")))
+_blank: Callable[[type[TextMessageContentEvent]], TextMessageContentEvent] = TextMessageContentEvent.__new__
+_DEFAULTS = dict(vars(TextMessageContentEvent(message_id="", delta="")))
 _put_fields, _put_set, _put_extra, _put_private = (
     vars(BaseModel)[slot].__set__
     for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 )
-
-
-def _bare_content(message_id: str, delta: str, timestamp: int) -> TextMessageContentEvent:
-    """The path of nearly every token: the model as its constructor makes it, from values known to be valid, in less
-    than half the time."""
-    event = _made(TextMessageContentEvent)
-    fields = _BARE.copy()
-    fields["timestamp"] = timestamp
-    fields["message_id"] = message_id
-    fields["delta"] = delta
-    _put_fields(event, fields)
-    _put_set(event, {"timestamp", "message_id", "delta"})
-    _put_extra(event, {})
-    _put_private(event, None)
-    return event
 
 
 def owned(owner: str | None) -> Meta:

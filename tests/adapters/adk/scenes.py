@@ -27,26 +27,16 @@ from tests.adapters.adk.fakes import call, calls, steady, text, thinks, turn
 from tests.adapters.adk.stage import Act
 
 SECRET = "the-private-note"
-# ADK stores an agent's answer, then where the sequence or loop stands. A process that dies between the two leaves a place
-# at which the agent is asked again: a resumed sequence looks at its own note alone, not at its agents' notes.
-PLACE = "a sequence or loop asks the agent at its last noted place again, whose answer is stored"
-CODE = "code that was written and not executed is dropped: ADK executes it in the turn that wrote it"
-LAST_WORD = "an agent whose answer is stored is not run again, so no callback adds a word behind it"
-PAUSE = "an answer to one of two calls does not hold the other: ADK asks the model about what it has"
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One conversation. `ordered` is off where agents race: the session orders them by their ends.
-
-    `unlike` is why a broken run does not end as an undisturbed one, by ADK's own doing.
-    """
+    """One conversation. `ordered` is off where agents race: the session orders them by their ends."""
 
     make: Callable[[], Any]
     app: Callable[[], Mapping[str, Any]] = dict
     turns: tuple[str, ...] = ("hi", "again")
     ordered: bool = True
-    unlike: str = ""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -257,10 +247,10 @@ SCENES: dict[str, Scene] = {
     "an agent as a tool of one": Scene(with_nested_tools),
     "a team as a tool": Scene(with_a_team),
     "a transfer": Scene(transferring),
-    "a sequence": Scene(a_sequence, unlike=PLACE),
-    "a loop that exits": Scene(a_loop, unlike=PLACE),
+    "a sequence": Scene(a_sequence),
+    "a loop that exits": Scene(a_loop),
     "agents in parallel": Scene(in_parallel, ordered=False),
-    "parallel, loop and transfer": Scene(all_of_them, ordered=False, unlike=PLACE),
+    "parallel, loop and transfer": Scene(all_of_them, ordered=False),
     "a workflow": Scene(a_workflow),
     "a planner": Scene(
         lambda: looking(
@@ -275,7 +265,6 @@ SCENES: dict[str, Scene] = {
             text("more"),
             code_executor=Sums(),
         ),
-        unlike=CODE,
     ),
     "a schema for the answer": Scene(
         lambda: steady("root", text('{"x":', " 1}"), text('{"x": 2}'), output_schema=Out, output_key="out")
@@ -289,7 +278,6 @@ SCENES: dict[str, Scene] = {
     "plugins that count and add": Scene(
         lambda: looking(text("x", "y"), text("more")),
         lambda: {"plugins": [Counts("c"), Adds("a")]},
-        unlike=LAST_WORD,
     ),
     "plugins that rewrite and count": Scene(
         lambda: looking(text("x", "y"), text("more")), lambda: {"plugins": [Shouts("s"), Counts("c")]}
@@ -328,7 +316,6 @@ SCENES: dict[str, Scene] = {
             tools=[LongRunningFunctionTool(ask), look],
         ),
         turns=("hi", "yes", "again"),
-        unlike=PAUSE,
     ),
     "an approval in a sequence": Scene(
         lambda: SequentialAgent(
@@ -344,7 +331,6 @@ SCENES: dict[str, Scene] = {
             ],
         ),
         turns=("hi", "yes"),
-        unlike=PLACE,
     ),
     "arguments as they stream": Scene(
         lambda: looking(text("do", "ne"), text("more")), options={"stream_args": True}

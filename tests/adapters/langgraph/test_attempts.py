@@ -342,6 +342,45 @@ async def test_a_result_that_was_told_and_not_kept(oracle: Any, text: str | None
     await stage.holds()
 
 
+async def test_what_the_log_lost_is_shown_before_the_message_that_follows(oracle: Any):
+    """The checkpointer has the call, and the process died before the log had it: the graph has the new message behind it."""
+    entered = asyncio.Event()
+
+    @tool
+    async def waits() -> str:
+        """Wait."""
+        entered.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    graph = agent(
+        [calls(piece("waits", "{}", "c1"))], say("done"), tools=[waits], checkpointer=InMemorySaver()
+    )
+    stage = Stage(oracle).play(graph, options=LangGraphOptions(durability="sync"))
+    input, events = stage.input("hi"), list[Any]()
+
+    async def plays() -> None:
+        async for event in stage.adapter.run(input):
+            events.append(event)
+
+    playing = asyncio.ensure_future(plays())
+    async with asyncio.timeout(60):
+        await entered.wait()
+    playing.cancel()
+    await asyncio.wait({playing})
+    at = next(at for at, event in enumerate(events) if event.type == "STEP_STARTED")
+    stage.took(input, [*events[: at + 1], RunErrorEvent(message="the run was cut short", code="truncated")])
+    await stage.send("never mind")
+    assert [each["role"] for each in stage.view["messages"]] == [
+        "user",
+        "assistant",
+        "tool",
+        "user",
+        "assistant",
+    ]
+    await stage.holds()
+
+
 async def test_a_result_of_a_subagent_that_the_thread_knows_nothing_of_is_no_news(oracle: Any):
     """Its call is in no state of the thread: the client holds it because the graph said so."""
     inner = [calls(piece("add", '{"a":1,"b":2}', "c9"))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from typing import Any
 from uuid import uuid4
 
@@ -255,15 +254,14 @@ def test_a_slow_sink_does_not_hold_the_graph_up():
     events: list[Any] = []
 
     def sink(event: Any) -> None:
-        gate.wait(10)
+        gate.wait(60)
         events.append(event)
 
     callbacks = LangGraphCallbacks(sink, thread_id="t", max_waiting=8)
-    began = time.monotonic()
     sync_tool([say(*["x"] * 500)]).invoke(asks("hi"), where(callbacks))
-    assert time.monotonic() - began < 5
+    assert not events, "the graph has ended, and the sink still holds the first event"
     gate.set()
-    assert callbacks.flush(5)
+    assert callbacks.flush(60)
     assert not [violation for violation in verify(events) if "finish" not in str(violation).lower()]
     assert "".join(event.delta for event in events if event.type == TEXT[1]) == "x" * 500
     assert callbacks.stats()["merged"] > 400

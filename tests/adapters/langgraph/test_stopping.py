@@ -13,7 +13,7 @@ from langgraph.config import get_stream_writer
 from langgraph.graph import START, MessagesState, StateGraph
 
 from runcast.adapters import UnknownRun
-from runcast.adapters.langgraph import LangGraphAdapter
+from runcast.adapters.langgraph import LangGraphAdapter, LangGraphOptions
 from runcast.adapters.langgraph.options import Stream
 from runcast.slim.protocol.verifier import verify
 from tests.adapters.langgraph.fakes import StreamingModel, calls, piece, say
@@ -147,3 +147,37 @@ async def test_47_a_cancelled_reader_still_gets_the_end(stream: Stream):
 async def test_stopping_a_run_nobody_knows():
     with pytest.raises(UnknownRun, match="nobody"):
         await Stage().play(two_steps()).adapter.stop("nobody")
+
+
+class Away(InMemorySaver):
+    """Fails once, before the checkpoint behind the first model step: what that step wrote stays pending."""
+
+    failed = False
+
+    async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        if metadata.get("step") == 1 and not self.failed:
+            self.failed = True
+            raise ConnectionError("the store is away")
+        return await super().aput(config, checkpoint, metadata, new_versions)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+async def test_a_call_whose_message_is_dropped_gets_no_result(whole: bool):
+    graph = agent([calls(piece("endless", "{}", "c1"))], say("fine"), tools=[endless], checkpointer=Away())
+    stage = Stage().play(graph, options=LangGraphOptions(durability="sync"))
+    first = stage.input("hi")
+    stage.took(first, [event async for event in stage.adapter.run(first)])
+    assert (
+        (await stage.graph.aget_state({"configurable": {"thread_id": "t"}})).values["messages"][-1].tool_calls
+    )
+    second = stage.input("again")
+    if not whole:
+        second.messages = second.messages[-1:]
+    events = [event async for event in stage.adapter.run(second)]
+    assert not verify(events)
+    held = (await stage.graph.aget_state({"configurable": {"thread_id": "t"}})).values["messages"]
+    assert [(each.type, each.content) for each in held] == [
+        ("human", "hi"),
+        ("human", "again"),
+        ("ai", "fine"),
+    ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from ag_ui.core import CustomEvent, Event, RunAgentInput, StateSnapshotEvent, TextMessageContentEvent
-from langchain_core.messages import AIMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langgraph.config import get_stream_writer
 from langgraph.graph import START, MessagesState, StateGraph
 
@@ -97,3 +97,18 @@ async def test_the_fault_is_logged_once_with_its_traceback(caplog: pytest.LogCap
     assert marks(events) == [{"part": "custom", "error": "KeyError: 'content'"}]
     assert [each.delta for each in events if isinstance(each, TextMessageContentEvent)] == ["done"]
     assert "sk-1234567890" not in json.dumps([each.model_dump(mode="json") for each in events])
+
+
+def test_a_stored_message_without_an_id_waits_for_the_state_that_gives_it_one():
+    """An agent that was interrupted behind its handover: LangGraph shows its update again, before ids are given."""
+    update = {"messages": [AIMessage("I hand over")]}
+    shown = {"messages": [HumanMessage("hi", id="u1"), AIMessage("I hand over", id="given")]}
+    parts = [
+        part("values", {"messages": shown["messages"][:1]}),
+        part("updates", {"first": update, "__metadata__": {"cached": True}}),
+        part("values", shown),
+    ]
+    events = list(translate_sync(parts, LangGraphTranslator(RunIds("t", "r"), shown=[])))
+    assert marks(events) == []
+    assert [each.message_id for each in events if isinstance(each, TextMessageContentEvent)] == ["given"]
+    assert not verify(events)

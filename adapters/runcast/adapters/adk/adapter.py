@@ -32,20 +32,23 @@ from runcast.adapters.adk.intake.fork import rewind_mark
 from runcast.adapters.adk.intake.plan import Plan, check_place, echo, plan
 from runcast.adapters.adk.intake.session_conversation import live_events
 from runcast.adapters.adk.intake.session_rebuild import lost_events, past_events, without_questions
-from runcast.adapters.adk.intake.whole_turn import is_whole, unnoted
-from runcast.adapters.adk.interrupts import names
+from runcast.adapters.adk.intake.whole_turn import is_whole
+from runcast.adapters.adk.interrupts import names, unasked
 from runcast.adapters.adk.options import AdkOptions, RunStart
 from runcast.adapters.adk.plain_values import changes, plain, visible
 from runcast.adapters.adk.running.active_runs import ActiveRun, ActiveRuns
 from runcast.adapters.adk.running.client_side import client_side
 from runcast.adapters.adk.running.kept_session import KeptSession
-from runcast.adapters.adk.running.observers import Put, RunObserver, has_agent_tools, merged
+from runcast.adapters.adk.running.observers import RunObserver, has_agent_tools, merged, straight
+from runcast.adapters.adk.running.resumption import Resumption
+from runcast.adapters.adk.running.returned import Results, Returning, Sealing
 from runcast.adapters.adk.running.runner import (
     ReadOnce,
     Rewinding,
     Runnable,
     as_runner,
     for_one_run,
+    overrides,
 )
 from runcast.adapters.adk.running.steering import Steering
 from runcast.adapters.adk.stream.complete_event import is_steered
@@ -69,9 +72,8 @@ Users = str | Callable[[RunAgentInput], str]
 class AdkAdapter:
     """Runs AG-UI inputs on an ADK agent, workflow, App or Runner.
 
-    A bare agent is wrapped in a resumable App. An App or Runner is used as it is: without
-    `ResumabilityConfig(is_resumable=True)` ADK resumes wrongly after an interrupt, and a warning says so.
-    `user_id` may be a function of the input, for many users behind one adapter.
+    A bare agent is wrapped in a resumable App. An App or Runner is used as it is: without `ResumabilityConfig(
+    is_resumable=True)` ADK resumes wrongly after an interrupt, and a warning says so. `user_id` may be a function.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class AdkAdapter:
         self._agents = descriptions(self._root)
         self._speakers = speakers(self._root)
         self._has_agent_tools = has_agent_tools(self._root)
+        self._adds = overrides("after_agent_callback", self._runner.plugin_manager.plugins, tree(self._root))
         resumability = self._runner.resumability_config
         self._resumable = resumability is not None and resumability.is_resumable
         if not self._resumable:
@@ -204,17 +207,19 @@ class AdkAdapter:
             continues=run.resume is not None,
             anew=run.anew,
         )
-        invocation = self._interrupted(run, planned, session)
+        invocation = self._broken(run, planned, session)
+        if session is not None and invocation is not None:
+            for question in unasked(live_events(session.events), invocation):
+                await self._runner.session_service.append_event(session, question)
+            model = root if isinstance(self._root, LlmAgent) else None
+            live = live_events(session.events)
+            if is_whole(live, invocation, model, speakers=heard, adds=self._adds):
+                invocation = None
         if not planned.turns and invocation is None and (session is None or not session.events):
             raise InvalidInput("there is nothing to run: send a message, a tool result or `resume`")
         seeded = session is None
         if session is None:
             session = await self._create(run, planned, lost, where)
-        if invocation is not None:
-            for answer in unnoted(live_events(session.events), invocation, tree(self._root)):
-                note = Event(invocation_id=invocation, author=answer.author, branch=answer.branch)
-                note.node_info, note.actions.end_of_agent = answer.node_info, True
-                await self._runner.session_service.append_event(session, note)
         delta = changes(run.input.state, session.state, self._options)
         await self._undo(session, where, planned)
         prepared = _Prepared(planned, session, delta, where, invocation, seeded)
@@ -229,10 +234,12 @@ class AdkAdapter:
         """The runner's events for these messages, one invocation after the other."""
         service = ReadOnce(self._runner.session_service)
         box: asyncio.Queue[Any] | None = asyncio.Queue(BOX) if self._has_agent_tools else None
-        put = _feed(translator) if box is None else box.put
-        mine = [Steering(run, service, put), RunObserver(put)]
+        put = straight(translator.aside) if box is None else box.put
+        results = Results()
+        mine = [Steering(run, service, put), Returning(results), RunObserver(put)]
         client = client_side(run.input, self._options, self._root.name)
-        runner = for_one_run(self._runner, service, [*client, *mine])
+        first = [Resumption(self._root, service, put), Sealing(results)]
+        runner = for_one_run(self._runner, service, [*client, *mine], first=first)
         delta = it.delta
         try:
             for parts in it.turns:
@@ -265,17 +272,14 @@ class AdkAdapter:
         if error is not None:
             raise error
 
-    def _interrupted(self, run: ActiveRun, planned: Plan, session: Session | None) -> str | None:
+    def _broken(self, run: ActiveRun, planned: Plan, session: Session | None) -> str | None:
         """The invocation of a dead worker; it continues if its resume point is given and no message is new."""
         if run.resume is None or planned.turns or session is None or not self._resumable:
             return None
         found = run.resume.framework.get("invocation_id")
         if run.resume.framework.get("unfinished") and session.events:  # the point names an earlier one
             found = next((it.invocation_id for it in reversed(session.events) if not is_steered(it)), None)
-        root = self._root.name if isinstance(self._root, LlmAgent) else None
-        if not isinstance(found, str) or is_whole(live_events(session.events), found, root):
-            return None
-        return found
+        return found if isinstance(found, str) else None
 
     async def _create(
         self, run: ActiveRun, planned: Plan, lost: Sequence[Event], where: dict[str, str]
@@ -329,6 +333,7 @@ class AdkAdapter:
         if not it.turns:  # nothing is new: the client wants to see the thread
             options = replace(options, messages_snapshot="end")
         state = visible({**it.session.state, **it.delta}, options)
+        live = [] if it.invocation is None else live_events(it.session.events)
         return AdkTranslator(
             _ids(input),
             root=self._root.name,
@@ -344,6 +349,7 @@ class AdkAdapter:
                 frontend=[tool.name for tool in input.tools or []],
                 resumed_from=it.resumed_from(run.resume),
                 place=it.where,
+                held=[event for event in live if event.invocation_id == it.invocation],
                 corrections=corrections(
                     input,
                     run.resume,
@@ -381,15 +387,6 @@ class _Prepared:
         if self.seeded:
             return None if resume is None else "snapshot"
         return "session" if self.plan.resumes or self.invocation else None
-
-
-def _feed(translator: AdkTranslator) -> Put:
-    """Hand a fact straight to the translator: no event comes of it, or only with the next part."""
-
-    async def put(part: Part) -> None:
-        translator.aside(part)
-
-    return put
 
 
 def _ids(input: RunAgentInput) -> RunIds:

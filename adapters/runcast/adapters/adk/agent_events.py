@@ -71,6 +71,7 @@ class AgentEvents:
         *,
         base: Entry | None = None,
         session: Callable[[], Sequence[Event]] | None = None,
+        held: Sequence[Event] = (),
     ) -> None:
         self._context = context
         self._options = context.options
@@ -85,6 +86,8 @@ class AgentEvents:
             self._blocks, self._steps, self._entries, context.options, descriptions=context.agents
         )
         self._reader = Reader(max_result_length=context.options.max_result_length)
+        for event in held:  # results may belong to calls of these
+            self._reader.read(event)
         self.shown: dict[str, int] = {}  # event id -> hash of the text that the client shows
         self.answered: set[str] = set()
         self.pending: dict[str, Interrupt] = {}
@@ -163,12 +166,24 @@ class AgentEvents:
             return []
         if not reading.has_content and self.messages.current(event) is not None:
             return self.messages.break_off(event)
+        renewed: list[AgEvent] = []
         if any(call.name == CODE for call in reading.calls):
             it.replaced = self.messages.current(event)
+            renewed = self._renew(event, it.replaced)
         it.stream, events = self.messages.begin(event, instead_of=it.replaced)
         self.messages.end(event)
         it.entry = it.stream.entry
-        return events
+        return renewed + events
+
+    def _renew(self, event: Event, replaced: Stream | None) -> list[AgEvent]:
+        """End a turn that is named after a message that is not stored: it begins with the event that is."""
+        entry = None if replaced is None else replaced.entry
+        if entry is None or replaced is None or not entry.begins_with(replaced.id):
+            return []
+        self._entries.close(event)
+        events = self._blocks.close_message(replaced.id) + self._steps.finish(replaced.step, entry.id)
+        self._steps.forget(entry.id)
+        return events + self._blocks.subagent_finished(entry.id)
 
     def _message(self, it: _Translation) -> list[AgEvent]:
         if it.stream is None:

@@ -141,14 +141,7 @@ def approval(
     placeholder = types.FunctionResponse(
         id=call_id, name=name, response={"error": "This tool call requires confirmation."}
     )
-    request = types.FunctionCall(
-        id=interrupt.id,
-        name=CONFIRMATION,
-        args={
-            "originalFunctionCall": {"id": call_id, "name": name, "args": args},
-            "toolConfirmation": wanted.model_dump(by_alias=True, exclude_none=True),
-        },
-    )
+    request = _request(interrupt.id, {"id": call_id, "name": name, "args": args}, wanted)
     return [
         Event(
             id=f"{interrupt.id}:placeholder",
@@ -159,10 +152,48 @@ def approval(
         Event(
             id=f"{interrupt.id}:request",
             author=author,
-            content=types.Content(role="model", parts=[types.Part(function_call=request)]),
+            content=types.Content(role="model", parts=[request]),
             long_running_tool_ids={interrupt.id},
         ),
     ]
+
+
+def unasked(events: Sequence[Event], invocation: str) -> list[Event]:
+    """The questions of an invocation whose process stopped before ADK stored them: it stores results first."""
+    own = [event for event in events if event.invocation_id == invocation and parts_of(event)]
+    calls = {it.id: it for event in own for it in event.get_function_calls()}
+    asked = {_concerns(CONFIRMATION, it.args or {}, "") for it in calls.values() if it.name == CONFIRMATION}
+    last = {(event.author, event.branch): event for event in own}
+    return [
+        _question(event, {key: it for key, it in wanted.items() if key in calls and key not in asked}, calls)
+        for event in last.values()
+        if (wanted := event.actions.requested_tool_confirmations) and not asked.issuperset(wanted)
+    ]
+
+
+def _question(
+    results: Event, wanted: Mapping[str, ToolConfirmation], calls: Mapping[str | None, types.FunctionCall]
+) -> Event:
+    """ADK's question for these calls, which the event with their placeholder results announced."""
+    parts = [
+        _request(f"{key}:confirmation", calls[key].model_dump(exclude_none=True, by_alias=True), it)
+        for key, it in wanted.items()
+    ]
+    return Event(
+        invocation_id=results.invocation_id,
+        author=results.author,
+        branch=results.branch,
+        node_info=results.node_info,
+        isolation_scope=results.isolation_scope,
+        content=types.Content(role="model", parts=parts),
+        long_running_tool_ids={f"{key}:confirmation" for key in wanted},
+    )
+
+
+def _request(request_id: str, call: Mapping[str, Any], wanted: ToolConfirmation) -> types.Part:
+    confirmation = wanted.model_dump(by_alias=True, exclude_none=True)
+    args = {"originalFunctionCall": call, "toolConfirmation": confirmation}
+    return types.Part(function_call=types.FunctionCall(id=request_id, name=CONFIRMATION, args=args))
 
 
 def _interrupt(call: types.FunctionCall, event: Event, ttl: float | None, owner: str | None) -> Interrupt:

@@ -68,5 +68,7 @@ class RunStart:
     """`session` or `snapshot`, when the run continues one that stopped."""
     place: Mapping[str, Any] | None = None
     """App, user and session, by which a later run finds this one."""
+    held: Sequence[Any] = ()
+    """The stored ADK events of the invocation that the run continues."""
     corrections: Sequence[Event] = ()
     """Events that remove what a broken attempt left at the client."""

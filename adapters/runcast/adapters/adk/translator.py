@@ -100,9 +100,9 @@ class AdkTranslator:
             agents=start.agents or {},
             frontend=self._frontend,
         )
-        self._own = AgentEvents(self._context, root, session=session)
+        self._own = AgentEvents(self._context, root, session=session, held=start.held)
         self._inner = InnerRuns(self._context)
-        self.asides: list[Event] = []  # the user's messages that came while the run went on
+        self.asides: list[Event] = []  # stored while the run went on, by others than its runner
 
     # ---------------------------------------------------------------- protocol
 
@@ -148,7 +148,7 @@ class AdkTranslator:
 
     def _asides(self) -> list[AgEvent]:
         asides, self.asides[:] = list(self.asides), []
-        return [event for each in asides for event in self._steered(each)]
+        return [event for each in asides for event in self._fed(each)]
 
     def _steered(self, event: Event) -> list[AgEvent]:
         """A message that the agent was handed, where its model reads it."""

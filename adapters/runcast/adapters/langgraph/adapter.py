@@ -232,6 +232,7 @@ class LangGraphAdapter:
         probe = self._stream.probe(translator.asides.append)
         job.call.input, job.call.context = prepared.input, prepared.context
         job.call.config = self._preparation.config(prepared, probe)
+        job.call.control.waits = prepared.waits
         return translator
 
     def _translator(self, input: RunAgentInput, **client: Unpack[ClientFields]) -> LangGraphTranslator:

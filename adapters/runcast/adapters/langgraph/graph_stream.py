@@ -20,6 +20,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command
 
 from runcast.adapters.adapter import Take
+from runcast.adapters.langgraph.intake.breakpoints import RESUMING
 from runcast.adapters.langgraph.intake.messages import to_langchain
 from runcast.adapters.langgraph.intake.stream_events import StreamEvents
 from runcast.adapters.langgraph.options import LangGraphOptions
@@ -28,23 +29,26 @@ from runcast.adapters.langgraph.stream.parts import UNREAD, Aside, Part, message
 from runcast.adapters.langgraph.translator import CHECKPOINTS, STREAM_MODES
 
 VAR_KEYWORD = Parameter.VAR_KEYWORD
+# what a graph sends that stops at a breakpoint
+AT_BREAKPOINT: Part = {"type": "updates", "ns": (), "data": {"__interrupt__": ()}}
 
 
 class StepControl(RunControl):
-    """Also stops the root graph alone, after one step at least, while messages wait for it."""
+    """Also stops the root graph alone: before its first step at an open breakpoint, or after one while messages wait."""
 
-    __slots__ = ("_stepped", "take")
+    __slots__ = ("_stepped", "take", "waits")
 
     def __init__(self) -> None:
         super().__init__()
+        self.waits = False  # the graph stands at a breakpoint that nobody has answered
         self.take: Take | None = None  # gives the messages that wait
         self._stepped = False
 
     @property
     def drain_requested(self) -> bool:
         """LangGraph asks this before each step of each graph."""
-        if self.stopped or _is_inner():
-            return self.stopped
+        if self.stopped or self.waits or _is_inner():
+            return self.stopped or self.waits
         before, self._stepped = self._stepped, True
         return before and self.take is not None
 
@@ -105,12 +109,16 @@ class GraphStream:
             except GraphDrained:
                 if call.control.stopped:
                     raise
+            if call.control.waits:
+                yield AT_BREAKPOINT
+                return
             await self._take(call)
 
     async def _take(self, call: Call) -> None:
         """Let the call go on after the step before which it stopped, with the messages that wait if no call is open."""
         where = dict(call.config.get("configurable") or {})
         where.pop("checkpoint_id", None)  # of a fork: the run has its own checkpoints now
+        where.pop(RESUMING, None)  # the step that had to begin is over
         call.config, call.input = {**call.config, "configurable": where}, None
         key, control = self._options.messages_key, call.control
         held = messages_of((await self._graph.aget_state({"configurable": where})).values, key) or []
@@ -128,10 +136,15 @@ class GraphStream:
 
     def parts_sync(self, call: Call) -> Iterator[Any]:
         """The parts of a synchronous run, on the caller's own thread."""
-        if self.version == "v3":
-            return self._from_events_sync(call)
-        parts: Iterator[Any] = self._graph.stream(call.input, call.config, **self._asked(call))
-        return parts
+        try:
+            if self.version == "v3":
+                yield from self._from_events_sync(call)
+            else:
+                yield from self._graph.stream(call.input, call.config, **self._asked(call))
+        except GraphDrained:
+            if call.control.stopped or not call.control.waits:
+                raise
+            yield AT_BREAKPOINT
 
     def _asked(self, call: Call) -> dict[str, Any]:
         given = self._given(call)

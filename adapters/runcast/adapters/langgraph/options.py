@@ -93,6 +93,8 @@ class ClientView:
     """Shown messages that are taken back."""
     instead: Sequence[Message] = ()
     """The graph's messages, for those that are shown in part or not at all."""
+    order: Sequence[str] = ()
+    """The graph's latest turn and the run's messages by their ids, if the client lacks some of that turn."""
     results: Sequence[ToolMessage] = ()
     """Results of calls that a stopped step left open."""
     held: Collection[str] = ()
@@ -110,6 +112,7 @@ class ClientFields(TypedDict, total=False):
     shown: Sequence[Message] | None
     gone: Collection[str]
     instead: Sequence[Message]
+    order: Sequence[str]
     results: Sequence[ToolMessage]
     held: Collection[str]
     answerable: bool

@@ -20,6 +20,14 @@ from langgraph.types import Command
 from runcast.adapters.adapter import ResumePoint
 from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.errors import InvalidInput
+from runcast.adapters.langgraph.intake.breakpoints import (
+    RESUMING,
+    before_task,
+    has_breakpoints,
+    moved,
+    named,
+    stepped,
+)
 from runcast.adapters.langgraph.intake.checkpoint_review import Review
 from runcast.adapters.langgraph.intake.messages import to_agui, to_langchain
 from runcast.adapters.langgraph.intake.plan import (
@@ -87,6 +95,8 @@ class Prepared:
     configurable: Mapping[str, Any]
     metadata: Mapping[str, Any]
     context: Any
+    waits: bool = False
+    """Whether the graph stands before a breakpoint that nobody answered: the run asks, and runs nothing."""
 
 
 class Preparation:
@@ -126,23 +136,59 @@ class Preparation:
         asked = plan(recalled(input, replayed), thread, self._options, now=datetime.now(UTC))
         if anew and thread is not None:
             asked = from_beginning(input, thread)
-        elif thread is not None and state is not None:
-            asked = with_results(
-                asked, self._thread(state), self._finished(state)
-            )  # a point has no open calls
         fork = None
         if asked.before is not None:
             turn = {"source": "input", TURN: asked.before}
             fork = yield Read(graph.checkpointer, "list", where, filter=turn, first=True)
             if fork is None:
                 raise InvalidInput(
-                    f"no checkpoint was recorded before message {asked.before!r}: it cannot be answered again or edited"
+                    f"no checkpoint was recorded before message {asked.before!r}, as before one that a running agent "
+                    "was handed: it cannot be answered again or edited; edit an earlier message, or send a new one"
                 )
         review = Review(input, resume, replayed, state, self._options)
         for namespace in review.wanted(asked.ask) if self.local else ():
             found = yield Read(graph.checkpointer, "get_tuple", self._where(input, namespace))
             review.add(namespace, found)
-        return self._prepared(input, thread, asked, fork, replayed, review)
+        if state is not None and not anew:  # a point has no open calls
+            asked = with_results(asked, self._thread(state, review.stored), self._finished(state))
+        prepared = self._prepared(input, thread, asked, fork, replayed, review)
+        if asked.ask != "continue" or not self.local or state is None:
+            return prepared
+        if (yield from self._begins_inside(state)):
+            prepared = replace(prepared, configurable={**prepared.configurable, RESUMING: False})
+        return replace(prepared, waits=(yield from self._at_breakpoint(graph, state)))
+
+    def _begins_inside(self, state: Any) -> Generator[Read, Any, bool]:
+        """Whether a task that is to go on runs a graph with a memory of its own (`checkpointer=True`) that has not begun:
+        resumed, it would return what it said last, and the message that it was to answer would be lost."""
+        for task in state.tasks:
+            where = as_mapping(task.state)
+            if where and task.result is None:
+                inner = yield Read(self._graph, "get_state", where)
+                if not inner.next and before_task(inner, state):
+                    return True
+        return False
+
+    def _at_breakpoint(self, graph: Any, state: Any) -> Generator[Read, Any, bool]:
+        """Whether an open breakpoint of this graph, or of one inside, holds it: LangGraph would go past it unasked."""
+        if not has_breakpoints(graph):
+            return False
+        found = yield Read(self._graph.checkpointer, "get_tuple", state.config)
+        if found is not None and moved(found.checkpoint):
+            if named(graph.interrupt_before_nodes, state):
+                return True
+            if graph.interrupt_after_nodes and stepped(state):
+                left = yield Read(self._graph, "get_state", state.parent_config)
+                if named(graph.interrupt_after_nodes, left):
+                    return True
+        inside = dict(graph.get_subgraphs())
+        for task in state.tasks:
+            where = as_mapping(task.state)
+            if task.name in inside and where and task.result is None:
+                inner = yield Read(self._graph, "get_state", where)
+                if (yield from self._at_breakpoint(inside[task.name], inner)):
+                    return True
+        return False
 
     def _prepared(
         self,
@@ -170,6 +216,7 @@ class Preparation:
             shown=corrections.shown,
             gone=corrections.gone,
             instead=corrections.instead,
+            order=corrections.order and [*corrections.order, *(each.id for each in asked.messages)],
             results=[each for each in asked.results if each.id not in displayed],
         )
         return Prepared(
@@ -234,12 +281,15 @@ class Preparation:
             pointed=True,
         )
 
-    def _thread(self, state: Any) -> Thread:
-        """The thread by the checkpointer, without input that no step has taken: the next input replaces it."""
+    def _thread(self, state: Any, held: Sequence[Any] | None = None) -> Thread:
+        """The thread by the checkpointer, without input that no step has taken: the next input replaces it.
+
+        `held`: its messages, if not those of the state.
+        """
         starts = [task for task in self._tasks(state) if task.name == START]
         waiting = {message.id for task in starts for message in self._returned(task) if message.id}
-        held = messages_of(state.values, self._options.messages_key) or []
-        messages = [message for message in held if message.id not in waiting]
+        held = messages_of(state.values, self._options.messages_key) if held is None else held
+        messages = [message for message in held or () if message.id not in waiting]
         checkpoint_id = _checkpoint_of(state)
         interrupts = [to_interrupt(each) for each in state.interrupts]
         if state.next and not interrupts:

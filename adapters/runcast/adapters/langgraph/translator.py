@@ -26,7 +26,7 @@ from runcast.adapters.langgraph.stream.model_output import ModelOutput
 from runcast.adapters.langgraph.stream.open_message import Emission, usage_of
 from runcast.adapters.langgraph.stream.parts import Aside, Namespace, Namespaces, decode, error_of, task_of
 from runcast.adapters.langgraph.stream.positions import UNKNOWN, Progress
-from runcast.adapters.langgraph.stream.shown_messages import ShownMessages
+from runcast.adapters.langgraph.stream.shown_messages import ShownMessages, Unsettled
 from runcast.adapters.langgraph.stream.steps import Steps, decision, is_hook
 from runcast.adapters.langgraph.stream.subagents import Scopes
 from runcast.adapters.langgraph.stream.tool_results import Results
@@ -140,23 +140,33 @@ class LangGraphTranslator:
             result
         ) in self._client.results:  # a client puts a result behind its call, and a message at the end
             events += self._blocks.result(result.id, result.tool_call_id, result.content)
-        return self._shown.feed(events)
+        events = self._shown.feed(events)
+        return events + self._shown.settled(Unsettled(order=self._client.order))
 
     def feed(self, part: Any) -> list[Event]:
         """One part of the stream, or one aside."""
         if self.asides:
             return self._take_asides() + self.feed(part)
-        self._blocks.begin_part()
+        self._blocks.latest.clear()
         try:
-            if is_object(part) and part["type"] == "messages" and self._raw is None:  # nearly every part
-                events = self._messages(part["data"], part["ns"])
-            else:
-                events = self._translated(part)
+            token = self._token(part)
+            if token is not None:
+                self._shown.show(token)
+                return [token]
+            events = self._translated(part)
         except Exception as error:  # noqa: BLE001  reported
             self._state.lost()
             events = self._guard.kept(part, error)
         self._shown.feed(events)
         return events if self._conversations.unsettled is None else events + self._settled()
+
+    def _token(self, part: Any) -> Event | None:
+        """The short way of nearly every part, a piece of text that only grows its message; None sends the part the long way,
+        which gives the same event."""
+        if not is_object(part) or part["type"] != "messages" or self._raw is not None:
+            return None
+        ns = part["ns"]
+        return None if ns and self._scopes.scope(ns).hidden else self._output.token(part["data"][0])
 
     def _settled(self) -> list[Event]:
         """Correct the client's view, where the last step of the root asks for it."""

@@ -38,10 +38,8 @@ class _Description(TypedDict):
     schemas: AgentSchemas
 
 
-class RemoteError(AdapterError):
+class RemoteError(AdapterError, code="remote_error"):
     """The remote agent could not be reached, refused the run, or answered with something else than AG-UI events."""
-
-    code = "remote_error"
 
 
 class AgentClient:

@@ -15,53 +15,39 @@ from typing import Any
 from ag_ui.core import (
     BaseEvent,
     Event,
-    ReasoningEndEvent,
     ReasoningMessageContentEvent,
-    ReasoningMessageEndEvent,
     ReasoningMessageStartEvent,
-    ReasoningStartEvent,
     RunAgentInput,
     RunErrorEvent,
     RunFinishedCancelledOutcome,
     RunFinishedEvent,
     RunStartedEvent,
-    StepFinishedEvent,
     StepStartedEvent,
     SubagentErrorEvent,
     SubagentFinishedEvent,
     SubagentStartedEvent,
     TextMessageContentEvent,
-    TextMessageEndEvent,
     TextMessageStartEvent,
-    ToolCallEndEvent,
-    ToolCallStartEvent,
 )
 
 from runcast.adapters.errors import AdapterError, failure
 from runcast.adapters.run_frame import PROTOCOL_VERSION, echoed
 from runcast.slim.protocol.rules import Violation
 from runcast.slim.protocol.verifier import Verifier
+from runcast.slim.values.lifecycles import LIFECYCLES
 
 
-class BrokenStream(AdapterError):
+class BrokenStream(AdapterError, code="invalid_stream"):
     """The remote agent's events break a rule of AG-UI, and mending them would lose something."""
 
-    code = "invalid_stream"
 
-
-class StoppedShort(AdapterError):
+class StoppedShort(AdapterError, code="remote_ended"):
     """The remote agent's response ended without RUN_FINISHED or RUN_ERROR."""
-
-    code = "remote_ended"
 
 
 # The start of an item, the field that names it, and the event that ends it.
 _ITEMS: dict[type[BaseEvent], tuple[str, type[Any]]] = {
-    TextMessageStartEvent: ("message_id", TextMessageEndEvent),
-    ToolCallStartEvent: ("tool_call_id", ToolCallEndEvent),
-    ReasoningStartEvent: ("message_id", ReasoningEndEvent),
-    ReasoningMessageStartEvent: ("message_id", ReasoningMessageEndEvent),
-    StepStartedEvent: ("step_name", StepFinishedEvent),
+    **{life.start: (life.id_field, life.end) for life in LIFECYCLES},
     SubagentStartedEvent: ("subagent_run_id", SubagentFinishedEvent),
 }
 _ENDS: dict[type[BaseEvent], type[BaseEvent]] = {
@@ -70,11 +56,7 @@ _ENDS: dict[type[BaseEvent], type[BaseEvent]] = {
 }
 # A rule, and the events that may be left out when they break it: they change nothing a client shows.
 _LEFT_OUT: dict[str, type[BaseEvent]] = {
-    "text-not-open": TextMessageEndEvent,
-    "call-not-open": ToolCallEndEvent,
-    "reasoning-not-open": ReasoningMessageEndEvent,
-    "span-not-open": ReasoningEndEvent,
-    "step-not-open": StepFinishedEvent,
+    **{f"{life.name}-not-open": life.end for life in LIFECYCLES},
     "step-already-open": StepStartedEvent,
 }
 

@@ -16,7 +16,7 @@ from google.genai import types
 from pydantic import BaseModel
 
 from tests.adapters.adk.fakes import call, calls, steady, text, thinks, turn
-from tests.adapters.adk.scenes import PLACE, Out, Scene, Sums, ask, helper, look, looking, luck, words
+from tests.adapters.adk.scenes import Out, Scene, Sums, ask, helper, look, looking, luck, words
 from tests.adapters.adk.stage import Act
 
 MORE = text("mo", "re")
@@ -141,7 +141,6 @@ wide(
         tools=[FunctionTool(look, require_confirmation=True), noted],
     ),
     turns=("hi", "yes", "again"),
-    unlike="ADK stores the results before the question: a process that dies between loses it",
 )
 wide(
     "two long tools",
@@ -164,7 +163,6 @@ wide(
         ],
     ),
     turns=("hi", "yes"),
-    unlike=PLACE,
 )
 wide(
     "a confirmation below a transfer",
@@ -217,7 +215,6 @@ wide(
             ),
         ],
     ),
-    unlike=PLACE,
 )
 wide(
     "branches in a sequence",
@@ -232,7 +229,6 @@ wide(
         ],
     ),
     ordered=False,
-    unlike=PLACE,
 )
 wide(
     "branches with tools",
@@ -246,7 +242,6 @@ wide(
     lambda: LoopAgent(
         name="root", max_iterations=2, sub_agents=[steady("writer", *(text(f"w{n}") for n in range(6)))]
     ),
-    unlike=PLACE,
 )
 wide(
     "a loop that a tool ends",
@@ -264,7 +259,6 @@ wide(
             ),
         ],
     ),
-    unlike=PLACE,
 )
 wide(
     "a loop with exit beside words",
@@ -275,7 +269,6 @@ wide(
             steady("critic", turn(types.Part(text="good"), call("exit_loop")), text("x"), tools=[exit_loop])
         ],
     ),
-    unlike=PLACE,
 )
 wide(
     "two agents as tools at once",
@@ -331,7 +324,6 @@ wide(
             steady("last", text("la", "st")),
         ],
     ),
-    unlike=PLACE,
 )
 wide("an output key", lambda: looking(DONE, MORE, output_key="said"))
 wide(
@@ -344,7 +336,6 @@ wide(
         tools=[look],
         output_schema=Out,
     ),
-    unlike="ADK stores a structured answer after its call: between the two the model is asked again",
 )
 wide(
     "schemas in a sequence",
@@ -355,7 +346,6 @@ wide(
             steady("two", text("it is {one}"), instruction="say {one?}"),
         ],
     ),
-    unlike=PLACE,
 )
 wide(
     "code twice",
@@ -367,7 +357,6 @@ wide(
         MORE,
         code_executor=Sums(),
     ),
-    unlike=PLACE,
 )
 
 
@@ -379,11 +368,10 @@ class Greets(BaseAgent):
             yield Event(author=self.name, invocation_id=ctx.invocation_id, content=words(said))
 
 
-wide("an agent without a model", lambda: Greets(name="root"), unlike=PLACE)
+wide("an agent without a model", lambda: Greets(name="root"))
 wide(
     "an agent without a model in a sequence",
     lambda: SequentialAgent(name="root", sub_agents=[Greets(name="greets"), steady("one", DONE, MORE)]),
-    unlike=PLACE,
 )
 
 
@@ -412,17 +400,16 @@ class Weather(BaseModel):
     degrees: int
 
 
-wide("a workflow that fans out", fan_out, ordered=False, unlike=PLACE)
-wide("a workflow of functions", typed, unlike=PLACE)
+wide("a workflow that fans out", fan_out, ordered=False)
+wide("a workflow of functions", typed)
 wide(
     "edited with tools of a team",
     lambda: SequentialAgent(
         name="root", sub_agents=[looking(DONE, MORE, name="one"), steady("two", text("c"), text("d"))]
     ),
     turns=("hi", "again", Act.EDIT, "on"),
-    unlike=PLACE,
 )
-wide("edited behind a transfer", siblings, turns=("hi", "again", Act.EDIT, "on"), unlike=PLACE)
+wide("edited behind a transfer", siblings, turns=("hi", "again", Act.EDIT, "on"))
 wide(
     "asked again with an agent as a tool",
     lambda: steady(

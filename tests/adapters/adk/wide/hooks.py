@@ -17,8 +17,6 @@ from tests.adapters.adk.fakes import call, calls, steady, text, turn
 from tests.adapters.adk.scenes import SECRET, Adds, Counts, Shouts, look, looking, words
 from tests.adapters.adk.wide.agents import DONE, MORE, wide
 
-WORLD = "the tool or plugin remembers what it did, or a word is added behind a stored answer"
-
 
 def plugged(*plugins: Any) -> Any:
     return lambda: {"plugins": list(plugins)}
@@ -52,7 +50,6 @@ wide(
     "retrying: a tool that fails first",
     two_tries,
     app=plugged(ReflectAndRetryToolPlugin(max_retries=2)),
-    unlike=WORLD,
 )
 wide(
     "retrying: a tool that always fails",
@@ -60,7 +57,6 @@ wide(
         "root", *[calls(call("luck", {"q": str(n)})) for n in range(2)], DONE, MORE, tools=[shaky()]
     ),
     app=plugged(ReflectAndRetryToolPlugin(max_retries=3, throw_exception_if_retry_exceeded=False)),
-    unlike=WORLD,
 )
 wide(
     "a filtered context",
@@ -127,12 +123,11 @@ class Mends(BasePlugin):
 
 
 wide("a plugin instead of the model", lambda: looking(DONE), app=plugged(Refuses("r")))
-wide("a plugin instead of the run", lambda: looking(DONE), app=plugged(Stops("s")), unlike=WORLD)
+wide("a plugin instead of the run", lambda: looking(DONE), app=plugged(Stops("s")))
 wide(
     "a plugin that rewrites the question",
     lambda: looking(DONE, MORE),
     app=plugged(Rewrites("r")),
-    unlike=WORLD,
 )
 wide(
     "a plugin for a model that fails",
@@ -143,7 +138,6 @@ wide(
     "plugins that shout and add",
     lambda: looking(DONE, MORE),
     app=plugged(Shouts("s"), Adds("a")),
-    unlike=WORLD,
 )
 
 
@@ -180,9 +174,7 @@ wide("callback: the model is skipped", lambda: looking(DONE, before_model_callba
 wide("callback: the tool is skipped", lambda: looking(DONE, MORE, before_tool_callback=canned))
 wide("callback: the result is changed", lambda: looking(DONE, MORE, after_tool_callback=changed))
 wide("callback: the arguments are changed", lambda: looking(DONE, MORE, before_tool_callback=argued))
-wide(
-    "callback: a word behind the agent", lambda: looking(DONE, MORE, after_agent_callback=added), unlike=WORLD
-)
+wide("callback: a word behind the agent", lambda: looking(DONE, MORE, after_agent_callback=added))
 wide("callback: answers are censored", lambda: looking(DONE, MORE, after_model_callback=censored))
 wide(
     "callback: words before a call are censored",

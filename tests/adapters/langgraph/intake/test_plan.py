@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ag_ui.core import RunAgentInput, ToolMessage, UserMessage
 
 from runcast.adapters.langgraph.intake.plan import (
@@ -15,8 +17,11 @@ from runcast.adapters.langgraph.intake.plan import (
 
 NEW = UserMessage(id="u2", content="two")
 OPEN = Thread(
-    [StoredMessage("u1", "user"), StoredMessage("a1", "assistant", ("c1", "c2", "c3", "c4"))]
-    + [StoredMessage(f"t{n}", "tool", answers=f"c{n}") for n in (1, 2)],
+    [
+        StoredMessage("u1", "user"),
+        StoredMessage("a1", "assistant", ("c1", "c2", "c3", "c4")),
+        StoredMessage("t1", "tool", answers="c1"),
+    ],
     unfinished=True,
 )
 
@@ -28,7 +33,7 @@ def result(call: str, text: str = "done") -> ToolMessage:
 def test_every_open_call_gets_the_result_it_returned_or_the_word_that_it_was_stopped() -> None:
     asked = with_results(Plan("start", [result("c3"), NEW]), OPEN, [result("c2"), NEW])
     assert [(each.id, each.content) for each in (*asked.results, *asked.messages)] == [
-        ("t-c2", "done"),  # the graph's state shows it, and new input drops it
+        ("t-c2", "done"),  # new input drops it
         ("stopped-c4", STOPPED),
         ("t-c3", "done"),  # the client's own
         ("u2", "two"),
@@ -42,12 +47,20 @@ def test_nothing_is_added_where_no_call_is_dropped() -> None:
         (Plan("continue"), OPEN),
         (Plan("start"), OPEN),
         (Plan("start", [NEW]), no_calls),
-        (Plan("start", [NEW]), over),
     ):
         assert with_results(asked, thread, [result("c2")]) is asked
+    asked = Plan("start", [NEW])
+    assert with_results(asked, over, []) is asked
 
 
 def test_a_first_run_that_was_taken_back_is_forked_before_its_message() -> None:
     given = RunAgentInput(thread_id="t", run_id="r", messages=[NEW], tools=[], context=[])
     assert from_beginning(given, OPEN) == Plan("fork", [NEW], before="u1")
     assert from_beginning(given, Thread()) == Plan("start", [NEW])
+
+
+def test_a_step_whose_tasks_have_all_returned_is_answered_though_its_thread_looks_finished():
+    returned = [result(call) for call in OPEN.messages[1].calls]
+    thread = replace(OPEN, messages=OPEN.messages[:2], unfinished=False)
+    asked = with_results(Plan("start", [NEW]), thread, returned)
+    assert list(asked.results) == returned

@@ -103,7 +103,7 @@ def tool_limit_end() -> Any:
     return agent(ADDING, call("add", "c2", a=3, b=4), MORE, tools=[add], middleware=[limit])
 
 
-@scene("model call limit, end")
+@scene("model call limit, end", unlike="no checkpoint keeps the count of a run's calls")
 def model_limit() -> Any:
     return with_tools(ModelCallLimitMiddleware(run_limit=1, exit_behavior="end"))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ag_ui.core import Event as AgEvent
 from ag_ui.core import (
+    Message,
     MessagesSnapshotEvent,
     RunAgentInput,
     ToolCallResultEvent,
@@ -70,7 +71,8 @@ def corrections(
         for it in output
         if it.id not in turn and not (it.role == "tool" and it.tool_call_id not in answers)
     ]
-    halves = [turn[it.id] for it in output if it.id in turn and is_partial(it, turn[it.id])]
+    broke = resume is not None and bool(resume.framework.get("unfinished"))
+    halves = [turn[it.id] for it in output if it.id in turn and _differs(it, turn[it.id], broke=broke)]
     unseen = [it for it in turn.values() if it.id not in known]
     order = list(turn)
     last = max((order.index(it.id) for it in output if it.id in turn), default=-1)
@@ -95,3 +97,9 @@ def corrections(
     for result in results:
         seen.feed(result)
     return results + retract(seen, gone, [*halves, *(it for it in unseen if it not in placed)])
+
+
+def _differs(shown: Message, truth: Message, *, broke: bool) -> bool:
+    """Whether the client shows less than the session holds, or what a plugin has rewritten since its run broke."""
+    rewritten = broke and truth.role == "assistant" and texts(shown) != texts(truth)
+    return rewritten or is_partial(shown, truth)

@@ -1,48 +1,200 @@
-"""Whether there is anything to resume in the turn that a dead worker left.
+"""What a dead worker left of an invocation, and whether there is anything to resume.
 
-ADK stores an agent's answer, and after it an event that ends the turn: between the two, a resumed invocation asks the
-model again and answers twice. One that waits for the user must not be resumed without the answer: a sequence goes past
-the question. Does not know runners and writes nothing.
+ADK stores an agent's answer, and after it a note of where its sequence, loop or branch stands. Between the two, a
+resumed invocation asks the model again and answers twice. One that waits for the user must not be resumed without the
+answer: a sequence goes past the question. Does not know runners and writes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from runcast.adapters.adk.interrupts import open_interrupts
-from runcast.adapters.adk.stream.complete_event import parts_of
+from runcast.adapters.adk.interrupts import answered, names, open_interrupts
+from runcast.adapters.adk.stream.complete_event import is_from_user, parts_of
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
+    from google.genai.types import FunctionCall
+
+Member = tuple[str, str | None]  # an agent's name, and its branch
+BY_PLUGIN = "model"  # the author of what a plugin says instead of a whole run
 
 
-def is_whole(events: Sequence[Event], invocation: str, root: str | None) -> bool:
-    """Whether this invocation waits for answers, or has the answer of an LLM agent: `root`, or one it transferred to."""
-    if any(open_interrupts(events)):
-        return True
-    speakers = {event.actions.transfer_to_agent for event in events} | {root}
-    said = [event for event in events if event.invocation_id == invocation and parts_of(event)]
-    return root is not None and bool(said) and said[-1].author in speakers and _is_answer(said[-1])
+@dataclass(frozen=True, slots=True)
+class AgentTurn:
+    """The stored events of one agent's latest turn."""
+
+    events: list[Event] = field(default_factory=list["Event"])
+    answered: set[str] = field(default_factory=set[str])
+    """Its calls that the user has answered."""
+
+    @property
+    def answer(self) -> Event | None:
+        """The event that ended the model's work, if it is stored."""
+        return next((event for event in self.events if _is_answer(event)), None)
+
+    def is_over(self, *, spoken_for: bool) -> bool:
+        """Whether nothing but ADK's note is missing: a callback has spoken behind the agent, or one may have for it."""
+        answer = self.answer
+        if answer is None or answer is not self.events[-1]:
+            return answer is not None
+        return spoken_for and answer is self.events[0] and not _is_models(answer)
+
+    @property
+    def structured(self) -> str | None:
+        """The answer that the last result is, by an agent with a schema: ADK stores it after its result."""
+        given = self.events[-1].actions.set_model_response
+        return None if given is None else json.dumps(given, ensure_ascii=False)  # as ADK writes it
+
+    @property
+    def code(self) -> Event | None:
+        """The last event, if it is code that was not executed: ADK executes it in the turn that wrote it."""
+        parts = parts_of(self.events[-1])
+        return self.events[-1] if parts and parts[-1].executable_code else None
+
+    def owed(self, *, last: Event) -> list[FunctionCall]:
+        """The calls that were not carried out, and that ADK will not: beside a question, or behind the invocation's `last` event."""
+        event = self.events[-1]
+        calls = (
+            owed(event) if event.long_running_tool_ids or event.id == last.id else event.get_function_calls()
+        )
+        return [call for call in calls if call.id not in self.answered]
+
+    @property
+    def awaits_a_word(self) -> bool:
+        """Whether a callback has not spoken behind the answer."""
+        return self.answer is not None and self.answer is self.events[-1]
+
+    @property
+    def escalated(self) -> bool:
+        """Whether the agent has left its loop."""
+        return any(event.actions.escalate for event in self.events)
 
 
-def unnoted(events: Sequence[Event], invocation: str, agents: Iterable[Any]) -> list[Event]:
-    """Answers of this invocation behind which ADK's note is missing that their agent has ended.
-
-    With the note ADK goes on behind the agent; without, it asks the agent's model again.
-    """
-    models = {
-        agent.name for agent in agents if hasattr(agent, "disallow_transfer_to_parent")
-    }  # ADK's own test
-    latest: dict[tuple[str, str | None], Event] = {}
+def latest_turns(events: Sequence[Event], invocation: str, root: Any) -> dict[Member, list[AgentTurn]]:
+    """The turns of an invocation's agents that no sequence, loop or branch has left behind, in order."""
+    below = _below(root, {})
+    turns: dict[Member, list[AgentTurn]] = {}
     for event in events:
-        if event.invocation_id == invocation and (parts_of(event) or event.actions.end_of_agent):
-            latest[event.author, event.branch] = event
-    found = [event for event in latest.values() if event.author in models]
-    return [event for event in found if parts_of(event) and _is_answer(event)]
+        if event.invocation_id != invocation:
+            continue
+        if is_from_user(event):
+            _answer(turns, answered(event))
+        elif event.actions.agent_state is not None:
+            for member in [each for each in turns if each[0] in below.get(event.author, ())]:
+                del turns[member]
+        elif (parts_of(event) or event.actions.state_delta) and event.author in below:
+            held = turns.setdefault((event.author, event.branch), [])
+            if not held or (held[-1].answer is not None and _is_models(event)):
+                held.append(AgentTurn())
+            held[-1].events.append(event)
+    return turns
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where an invocation's agents stand by the notes that ADK stored; a loop that moves on clears those below it."""
+
+    ended: set[str] = field(default_factory=set[str])
+    """Agents that have ended: ADK forgets it with a word behind the note."""
+    states: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """The last states of those that have not: ADK finds them by paths, and a transfer changes the path."""
+
+
+def places(events: Sequence[Event], invocation: str, root: Any) -> Places:
+    """The standing notes of an invocation."""
+    below = _below(root, {})
+    found = Places()
+    for event in events:
+        state, author = event.actions.agent_state, event.author
+        if event.invocation_id != invocation:
+            continue
+        if state is not None:
+            for name in below.get(author, ()):
+                found.ended.discard(name)
+                found.states.pop(name, None)
+            found.states[author] = state
+        elif event.actions.end_of_agent:
+            found.ended.add(author)
+            found.states.pop(author, None)
+    return found
+
+
+def begun_again(events: Sequence[Event], invocation: str, root: Any) -> set[str]:
+    """The agents that a loop has begun again: ADK clears their notes when it does, and reads them again on resuming."""
+    below = _below(root, {})
+    found: set[str] = set()
+    for event in events:
+        if event.invocation_id != invocation:
+            continue
+        if event.actions.agent_state is not None:
+            found |= below.get(event.author, set())
+        found.discard(event.author)
+    return found
+
+
+def is_whole(
+    events: Sequence[Event],
+    invocation: str,
+    root: str | None,
+    *,
+    speakers: Collection[str] = (),
+    adds: bool = False,
+) -> bool:
+    """Whether this invocation waits for answers, or has the answer of an LLM agent: `root`, or one it transferred to.
+
+    `speakers` are the agents that continue from their messages alone. `adds`: callbacks may add a word behind an agent's answer.
+    """
+    said = [event for event in events if event.invocation_id == invocation and parts_of(event)]
+    if any(open_interrupts(events)):
+        return root is None or not said or not owed(said[-1])
+    if said and said[-1].author == BY_PLUGIN:
+        return True
+    heard = {event.actions.transfer_to_agent for event in events}.intersection(speakers) | {root}
+    if root is None or not said or said[-1].author not in heard or not _is_answer(said[-1]):
+        return False
+    return not adds or not _is_models(said[-1])
+
+
+def _answer(turns: dict[Member, list[AgentTurn]], calls: Collection[str]) -> None:
+    """Note the user's answers: an agent that had gone on without one begins again with it."""
+    for member, held in list(turns.items()):
+        its = set(calls).intersection(names(held[-1].events))
+        held[-1].answered.update(its)
+        if its and held[-1].answer is not None:
+            del turns[member]
+
+
+def owed(event: Event) -> list[FunctionCall]:
+    """The plain calls of an event that also asks."""
+    waiting = event.long_running_tool_ids
+    return [call for call in event.get_function_calls() if call.id not in waiting] if waiting else []
+
+
+def _below(agent: Any, found: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The names of each agent of a tree and of those below it, by its name."""
+    names = found.setdefault(agent.name, {agent.name})
+    for one in getattr(agent, "sub_agents", None) or ():
+        names |= _below(one, found)[one.name]
+    for node in getattr(getattr(agent, "graph", None), "nodes", None) or ():
+        _below(node, found)  # a workflow's notes clear nothing
+    return found
+
+
+def _is_models(event: Event) -> bool:
+    """Whether a model gave this event, and not a callback."""
+    return event.finish_reason is not None
 
 
 def _is_answer(event: Event) -> bool:
-    """Whether an agent's turn ends with this event: code that was written is still executed."""
-    executes = any(part.executable_code or part.code_execution_result for part in parts_of(event))
-    return not executes and event.is_final_response()
+    """Whether an agent's turn ends with this event: code that was written is still executed, a question answered."""
+    actions = event.actions
+    if actions.requested_tool_confirmations or actions.requested_auth_configs:
+        return False
+    parts = parts_of(event)
+    if any(part.function_call or part.executable_code or part.code_execution_result for part in parts):
+        return False
+    return bool(parts) and event.is_final_response()

@@ -130,6 +130,15 @@ class Observer(BasePlugin):
 Put = Callable[[ModelCall | InnerPart | Event], Awaitable[None]]
 
 
+def straight(take: Callable[[ModelCall | InnerPart | Event], None]) -> Put:
+    """Hand a fact straight to the translator: no event comes of it, or only with the next part."""
+
+    async def put(part: ModelCall | InnerPart | Event) -> None:
+        take(part)
+
+    return put
+
+
 class RunObserver(Observer):
     """Observes one run of the adapter."""
 

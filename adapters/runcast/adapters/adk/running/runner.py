@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.invocation_context import InvocationContext
 from google.adk.apps import App, ResumabilityConfig
 from google.adk.events.event import Event
+from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.plugins.plugin_manager import PluginManager
 from google.adk.runners import Runner
@@ -41,24 +43,53 @@ def as_runner(agent: Runnable, app_name: str | None, service: BaseSessionService
     return Runner(app=agent, app_name=app_name, session_service=service or InMemorySessionService())
 
 
-def for_one_run(runner: Runner, service: BaseSessionService, plugins: Sequence[BasePlugin]) -> Runner:
-    """A copy of the runner with a session service and plugins for one run alone."""
+def for_one_run(
+    runner: Runner,
+    service: BaseSessionService,
+    plugins: Sequence[BasePlugin],
+    *,
+    first: Sequence[BasePlugin] = (),
+) -> Runner:
+    """A copy of the runner with a session service and plugins for one run alone; `first` go before the user's."""
     own = copy.copy(runner)
     own.session_service = service
     if plugins:
-        own.plugin_manager = _RunPlugins(runner.plugin_manager, plugins)
+        own.plugin_manager = _RunPlugins(runner.plugin_manager, first, plugins)
     return own
+
+
+def overrides(callback: str, plugins: Iterable[BasePlugin], agents: Iterable[Any]) -> bool:
+    """Whether a plugin or an agent has this callback."""
+    bare = getattr(BasePlugin, callback)
+    return any(getattr(type(one), callback) is not bare for one in plugins) or any(
+        getattr(one, callback, None) for one in agents
+    )
 
 
 class _RunPlugins(PluginManager):
     """The user's plugins and those of one run, which need no callback for each streamed event."""
 
-    def __init__(self, users: PluginManager, own: Sequence[BasePlugin]) -> None:
-        super().__init__([*users.plugins, *own])
+    def __init__(self, users: PluginManager, first: Sequence[BasePlugin], last: Sequence[BasePlugin]) -> None:
+        super().__init__([*first, *users.plugins, *last])
         self._users = users
+        self._first = first
 
-    async def run_on_event_callback(self, **given: Any) -> Event | None:
-        return await self._users.run_on_event_callback(**given) if self._users.plugins else None
+    async def run_after_model_callback(self, **given: Any) -> LlmResponse | None:
+        """As ADK calls it for every streamed chunk: none of the run's own plugins answers."""
+        return await self._users.run_after_model_callback(**given) if self._users.plugins else None
+
+    async def run_on_event_callback(
+        self, *, invocation_context: InvocationContext, event: Event
+    ) -> Event | None:
+        given: dict[str, Any] = {"invocation_context": invocation_context}
+        changed: Event | None = None
+        if self._users.plugins:
+            changed = await self._users.run_on_event_callback(event=event, **given)
+        if event.partial:
+            return changed
+        for plugin in self._first:
+            changed = await plugin.on_event_callback(event=changed or event, **given) or changed
+        return changed
 
 
 class ReadOnce(BaseSessionService):

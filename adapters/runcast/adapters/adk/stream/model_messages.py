@@ -147,7 +147,7 @@ class ModelMessages:
         before = self._streams.begin(place(event), stream)
         if before is not None:
             events += self._blocks.close_message(before.id)
-            if before is instead_of:
+            if before is instead_of and before.entry is entry:
                 return stream, events
             events += self._steps.finish(before.step, before.owner)
         call = self._calls.pop(event.author, None)

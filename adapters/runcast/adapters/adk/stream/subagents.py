@@ -28,6 +28,10 @@ class Entry:
     name: str
     parent: str | None
 
+    def begins_with(self, event_id: str) -> bool:
+        """Whether this is the turn's first event."""
+        return self.id == f"{self.name}:{event_id}"
+
 
 class Entries:
     """The open turns, by place. Without a given name, the root is the first name of the first path."""

@@ -46,8 +46,8 @@ class Review:
         key = options.messages_key
         held = None if state is None else messages_of(state.values, key)
         self._whole = held is not None and bool(getattr(state, "metadata", None)) and self._is_whole(held)
-        self._held = held or []
-        self._stored: list[Any] | None = None  # without what tasks of an unfinished step gave
+        self._held: list[Any] = held or []
+        self._stored: list[Any] | None = None
         self._key = key
         self._given_some = any(
             task.result is not None for task in getattr(state, "tasks", ()) if hasattr(task, "result")
@@ -71,12 +71,13 @@ class Review:
 
         A run that starts over drops the step, whatever is done of it: it needs the root's checkpoint alone.
         """
+        root = [""] if self._given_some else []
         if not self._whole or ask == "fork":
-            return []
+            return root if ask == "start" else []
         places = doubtful(self._shown, self._ids(), self._levels[""]).values()
         wanted = [graph for place in places for graph, _, _ in stops(place)]
         wanted = wanted if ask in ("continue", "resume") else []
-        return list(dict.fromkeys(["", *wanted] if self._given_some else wanted))
+        return list(dict.fromkeys([*root, *wanted]))
 
     def add(self, namespace: str, found: Any) -> None:
         """A stored checkpoint, or None."""
@@ -84,9 +85,18 @@ class Review:
             return
         writes = found.pending_writes or ()
         self._levels[namespace] = level_of(found.metadata, writes)
+        self._given += [message for _, _, value in writes for message in messages_in(value)]
+        values = found.checkpoint["channel_values"]
         if not namespace:
-            self._given = [message for _, _, value in writes for message in messages_in(value)]
-            self._stored = messages_of(found.checkpoint["channel_values"], self._key)
+            self._stored = messages_of(values, self._key)
+        else:  # its finished tasks do not speak again
+            held = {each.id for each in self._held}
+            self._given += [each for each in messages_in(values) if each.id not in held]
+
+    @property
+    def stored(self) -> list[Any]:
+        """The graph's messages, without what tasks of an unfinished step returned: new input drops it."""
+        return self._held if self._stored is None else self._stored
 
     def corrections(self, ask: Ask, given: Sequence[Message] = ()) -> Corrections:
         """What the run corrects; the messages that the graph is `given` now count as held by it."""
@@ -94,7 +104,7 @@ class Review:
             return replayed_corrections(self._shown, self._replayed.messages)
         if not self._whole or ask == "fork":
             return Corrections(None if self._held else self._input.messages)
-        stored = self._held if self._stored is None else self._stored
+        stored = self.stored
         returned = self._given
         if ask == "start":
             self._held, returned = stored, []

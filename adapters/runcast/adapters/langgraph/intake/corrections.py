@@ -24,6 +24,7 @@ class Corrections:
     shown: Sequence[Message] | None = None  # None: unknown
     gone: Sequence[str] = ()
     instead: Sequence[Message] = field(default_factory=list[Message])
+    order: Sequence[str] = ()  # ids of the graph's latest turn, if the client lacks some of it
     held: Sequence[str] = ()  # ids of the graph's messages that are shown when it has rewritten them
 
 
@@ -56,8 +57,19 @@ def corrections(
         if key not in given and not is_done(stops(place), levels)
     ]
     truth = {**given, **turn}
-    halves = [truth[each.id] for each in shown if each.id in truth and is_partial(each, truth[each.id])]
-    return Corrections(shown, gone, [*halves, *_unseen(shown, list(turn.values()), known)])
+    halves = [
+        _whole(each, truth[each.id])
+        for each in shown
+        if each.id in truth and is_partial(each, truth[each.id])
+    ]
+    unseen = _unseen(shown, list(turn.values()), known)
+    return Corrections(shown, gone, [*halves, *unseen], list(turn) if unseen else ())
+
+
+def _whole(half: Message, whole: Message) -> Message:
+    """The whole message where its half was shown: of the same agent, at the same place."""
+    of_half = {"metadata", "subagent_run_id"} & half.model_fields_set
+    return whole.model_copy(update={name: getattr(half, name) for name in of_half})
 
 
 def withheld(found: Corrections, *, later: bool) -> Corrections:
@@ -65,7 +77,7 @@ def withheld(found: Corrections, *, later: bool) -> Corrections:
     known = {message.id for message in found.shown or ()}
     unseen = [message.id for message in found.instead if message.id not in known]
     seen = [message for message in found.instead if message.id in known]
-    return Corrections(found.shown, found.gone, seen, unseen if later else ())
+    return Corrections(found.shown, found.gone, seen, held=unseen if later else ())
 
 
 def _unseen(shown: Sequence[Message], turn: Sequence[Message], known: set[str]) -> list[Message]:

@@ -94,14 +94,15 @@ def from_beginning(input: RunAgentInput, thread: Thread) -> Plan:
 def with_results(asked: Plan, thread: Thread, finished: Sequence[Message]) -> Plan:
     """The plan with a result for every call that a stopped step leaves open: no model takes a call without one.
 
-    New input drops the step, with what its tasks have returned (`finished`).
+    New input drops the step, with what its tasks have returned (`finished`): `thread` has the messages without it. When
+    all have returned, it looks finished.
     """
     last = next((each for each in reversed(thread.messages) if each.calls), None)
-    if asked.ask != "start" or not asked.messages or not thread.unfinished or last is None:
+    if asked.ask != "start" or not asked.messages or not (thread.unfinished or finished) or last is None:
         return asked
     returned = {each.tool_call_id: each for each in finished if isinstance(each, ToolMessage)}
     sent = {each.tool_call_id for each in asked.messages if isinstance(each, ToolMessage)}
-    held = {each.answers for each in thread.messages} - set(returned)
+    held = {each.answers for each in thread.messages}
     results = [
         returned.get(call) or ToolMessage(id=f"stopped-{call}", tool_call_id=call, content=STOPPED)
         for call in last.calls

@@ -106,7 +106,10 @@ class Conversations:
             del self._inner[ns]
 
     def written(self, update: Any, *, cached: bool) -> list[Event]:
-        """A node's update of the root state; a `cached` one was written before the run was interrupted."""
+        """A node's update of the root state; a `cached` one was written before the run was interrupted.
+
+        A message of it without an id has none before the step is committed: the state's values bring it.
+        """
         written = (as_state(update) or {}).get(self._key)
         self._named |= named_in(written)
         if not cached:
@@ -115,7 +118,9 @@ class Conversations:
         return [
             event
             for message in listed(written) or [written]
-            if hasattr(message, "type") and message.type != "remove"
+            if getattr(message, "id", None) is not None
+            and hasattr(message, "type")
+            and message.type != "remove"
             for event in self._output.whole(message, {}, None)
         ]
 

@@ -79,22 +79,31 @@ class ModelOutput:
 
     # ---------------------------------------------------------------- chunks
 
+    def token(self, message: Any) -> Event | None:
+        """The event of a chunk that only adds text to a message whose text is open; None for any other."""
+        if message.type != "AIMessageChunk":
+            return None
+        fields = message.__dict__  # a token has seven fields to look at: this is the cheapest way to them
+        it, text = self._open.get(fields["id"]), fields["content"]
+        if it is None or type(text) is not str or not text:
+            return None
+        if fields["chunk_position"] is not None or fields["additional_kwargs"] or fields["tool_call_chunks"]:
+            return None
+        if fields["usage_metadata"] or fields["response_metadata"]:
+            return None
+        return self._emission.blocks.growth(it.id, text)
+
     def chunk(self, message: Any, meta: Mapping[str, Any], owner: str | None) -> list[Event]:
         """One AIMessageChunk."""
-        fields = message.__dict__  # a token has eight fields to look at: this is the cheapest way to them
-        it = self._open.get(fields["id"])
+        it = self._open.get(message.id)
         if it is None:
             return self._first_chunk(message, meta, owner)
-        content, extra, entries = fields["content"], fields["additional_kwargs"], fields["tool_call_chunks"]
-        if type(content) is str and not extra and not entries:
-            events = it.text(content) if content else []
-        else:
-            events = it.content(content, extra)
-            events += it.calls(entries, extra, meta)
-        if fields["usage_metadata"] or fields["response_metadata"]:
+        events = it.content(message.content, message.additional_kwargs)
+        events += it.calls(message.tool_call_chunks, message.additional_kwargs, meta)
+        if message.usage_metadata or message.response_metadata:
             it.learn(message)
             events = counted(events, (it.usage or {}).get("completion"))
-        if fields["chunk_position"] == "last":
+        if message.chunk_position == "last":
             events = events + self._close(it)
         return events
 

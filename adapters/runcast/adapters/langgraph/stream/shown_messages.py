@@ -7,7 +7,7 @@ as its own: it carries the subagent's run id. Without the client's view nothing 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ag_ui.core import (
@@ -47,12 +47,13 @@ class ShownMessages:
         self._results = results
         self._clock = clock
         self._freed: set[str] = set()  # calls that were taken back and may come again
+        # this event goes to the client next
+        self.show: Callable[[Event], None] = _ignore if self._view is None else self._view.feed
 
     def feed(self, events: list[Event]) -> list[Event]:
         """These events go to the client next."""
-        if self._view is not None:
-            for event in events:
-                self._view.feed(event)
+        for event in events:
+            self.show(event)
         return events
 
     def holds_call(self, call_id: str) -> bool:
@@ -121,3 +122,7 @@ class ShownMessages:
         if self._clock is None:
             return events
         return [event.model_copy(update={"timestamp": self._clock()}) for event in events]
+
+
+def _ignore(event: Event) -> None:
+    """The view is unknown."""

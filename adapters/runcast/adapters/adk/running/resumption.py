@@ -1,0 +1,150 @@
+"""An agent whose answer is stored is not asked again when its invocation is resumed.
+
+A resumed sequence or loop runs the agent at its noted place, and a resumed agent calls its model. Where the session has
+the answer already, this plugin answers with nothing, so that ADK goes on behind the agent as after the answer itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.events.event import Event
+from google.adk.flows.llm_flows.functions import handle_function_call_list_async
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.sessions.base_session_service import BaseSessionService
+from google.genai import types
+
+from runcast.adapters.adk.capabilities import tree
+from runcast.adapters.adk.intake.session_conversation import live_events
+from runcast.adapters.adk.intake.whole_turn import AgentTurn, Member, begun_again, latest_turns, places
+from runcast.adapters.adk.interrupts import unasked
+from runcast.adapters.adk.running.observers import Put
+from runcast.adapters.adk.running.runner import overrides
+
+# a state key that is never stored: ADK makes an event of a callback that changes state
+CARRIER = "temp:runcast"
+
+
+class Resumption(BasePlugin):
+    """Goes past what is stored of one invocation."""
+
+    def __init__(self, root: Any, service: BaseSessionService, put: Put) -> None:
+        super().__init__("runcast-resumption")
+        self._root = root
+        self._service = service
+        self._put = put
+        self._invocation: str | None = None
+        self._ended: set[str] = set()
+        self._turns: dict[Member, list[AgentTurn]] = {}
+        self._answers: dict[Member, LlmResponse] = {}  # instead of the model's
+        self._repeated: dict[Member, list[types.Content]] = {}  # stored already, and given again
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        """ADK calls this when a run begins; the first is the outer run."""
+        if self._invocation is not None:
+            return
+        self._invocation = invocation_context.invocation_id
+        if not invocation_context.is_resumable:
+            return
+        events = live_events(invocation_context.session.events)
+        self._turns = latest_turns(events, self._invocation, self._root)
+        if isinstance(self._root, BaseAgent):
+            self._place(invocation_context, events)
+        else:  # a workflow keeps the answers of its nodes, and may run one again
+            self._turns = {member: held for member, held in self._turns.items() if held[-1].answer is None}
+
+    def _place(self, context: InvocationContext, events: list[Event]) -> None:
+        """Correct what ADK reads of its own notes."""
+        held = places(events, context.invocation_id, self._root)
+        self._ended = held.ended
+        again = begun_again(events, context.invocation_id, self._root)
+        if overrides("after_agent_callback", self._users(context), tree(self._root)):
+            again |= {name for (name, _), turns in self._turns.items() if turns[-1].awaits_a_word}
+        for name in again:
+            context.set_agent_state(name)
+        for name, state in held.states.items():
+            context.agent_states.setdefault(name, state)
+
+    async def before_agent_callback(
+        self, *, agent: BaseAgent, callback_context: CallbackContext
+    ) -> types.Content | None:
+        """ADK calls this before every agent."""
+        member = self._member(callback_context)
+        if member is None:
+            return None
+        has_model = hasattr(agent, "disallow_transfer_to_parent")  # ADK's own test
+        if agent.name in self._ended and not has_model:
+            self._ended.remove(agent.name)
+            return types.Content(role="model", parts=[])
+        if not self._turns.get(member):
+            return None
+        if not has_model:  # it begins again
+            events = [event for turn in self._turns.pop(member) for event in turn.events]
+            self._repeated[member] = [event.content for event in events if event.content is not None]
+            return None
+        turn, invocation = self._turns[member].pop(0), callback_context.get_invocation_context()
+        if turn.escalated:  # a loop looks at the events of this run
+            callback_context.actions.escalate = True
+            callback_context.state[CARRIER] = True
+        if turn.is_over(spoken_for=overrides("before_agent_callback", self._users(invocation), [agent])):
+            return types.Content(role="model", parts=[])
+        if turn.answer is not None:
+            self._answers[member] = LlmResponse()
+        elif turn.structured is not None:
+            self._answers[member] = LlmResponse(content=_words(turn.structured))
+        elif turn.code is not None and turn.code.content is not None:
+            self._answers[member] = LlmResponse(content=turn.code.content.model_copy(deep=True))
+            self._repeated[member] = [turn.code.content]
+        elif calls := turn.owed(last=invocation.session.events[-1]):
+            await self._execute(calls, agent, callback_context)
+        return None
+
+    async def before_model_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        """ADK calls this before every model call."""
+        member = self._member(callback_context)
+        return None if member is None else self._answers.pop(member, None)
+
+    async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
+        """ADK calls this for every complete event: one that is stored already is emptied."""
+        stored = self._repeated.get((event.author, event.branch))
+        if not stored or event.content != stored[0]:
+            return None
+        del stored[0]
+        return event.model_copy(update={"content": None})
+
+    async def _execute(
+        self, calls: list[types.FunctionCall], agent: BaseAgent, context: CallbackContext
+    ) -> None:
+        """Carry out calls, store their results and show them."""
+        if not isinstance(agent, LlmAgent):
+            return
+        invocation = context.get_invocation_context()
+        tools = {tool.name: tool for tool in await agent.canonical_tools(context)}
+        own = [call for call in calls if call.name in tools]
+        results = await handle_function_call_list_async(invocation, own, tools) if own else None
+        if results is None:
+            return
+        questions = unasked([*invocation.session.events, results], invocation.invocation_id)
+        for event in [results, *questions]:
+            await self._service.append_event(invocation.session, event)
+            await self._put(event)
+
+    def _users(self, context: InvocationContext) -> list[BasePlugin]:
+        return [plugin for plugin in context.plugin_manager.plugins if plugin is not self]
+
+    def _member(self, context: CallbackContext) -> Member | None:
+        if context.invocation_id != self._invocation:
+            return None
+        return context.agent_name, context.get_invocation_context().branch
+
+
+def _words(text: str) -> types.Content:
+    return types.Content(role="model", parts=[types.Part(text=text)])

@@ -1,0 +1,47 @@
+"""Whether a graph that is to go on stands at a breakpoint that nobody has answered, or runs one that has not begun.
+
+LangGraph stops at a static breakpoint once, and notes nothing: the next run without input goes past it. A run that broke
+off before its question was out must ask it again. Knows `interrupt_before`, `interrupt_after` and a checkpoint's versions; reads nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runcast.slim.values.type_guards import as_mapping
+
+# LangGraph's key in a config: if False, the graphs inside begin with their input
+RESUMING = "__pregel_resuming"
+START = "__start__"  # LangGraph's node for the input: `*` does not mean it
+SEEN = "__interrupt__"  # under this name a checkpoint notes what was written when it was last gone past
+
+
+def has_breakpoints(graph: Any) -> bool:
+    """Whether this graph or one inside it has any."""
+    graphs = [graph, *(inner for _, inner in graph.get_subgraphs(recurse=True))]
+    return any(each.interrupt_before_nodes or each.interrupt_after_nodes for each in graphs)
+
+
+def moved(checkpoint: Mapping[str, Any]) -> bool:
+    """Whether a channel was written since the graph last went past a breakpoint."""
+    seen = as_mapping(checkpoint["versions_seen"].get(SEEN))
+    return any(
+        name not in seen or version > seen[name] for name, version in checkpoint["channel_versions"].items()
+    )
+
+
+def named(nodes: str | Sequence[str], state: Any) -> bool:
+    """Whether a breakpoint is at one of the tasks of this state; `*` is every node."""
+    return any(task.name in nodes or (nodes == "*" and task.name != START) for task in state.tasks)
+
+
+def stepped(state: Any) -> bool:
+    """Whether a step has led to this state, and not an input or an update from outside."""
+    return as_mapping(state.metadata).get("source") == "loop" and state.parent_config is not None
+
+
+def before_task(inner: Any, state: Any) -> bool:
+    """Whether a graph inside was last run by an earlier step than the one of this state."""
+    parents = as_mapping(as_mapping(inner.metadata).get("parents"))
+    return "" in parents and parents[""] != state.config["configurable"]["checkpoint_id"]
