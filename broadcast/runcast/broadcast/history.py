@@ -10,7 +10,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from runcast.broadcast.config import Choice, chosen
 from runcast.broadcast.envelopes.budget import Budget
@@ -19,31 +19,14 @@ from runcast.broadcast.envelopes.mapper import EnvelopeMapper
 from runcast.broadcast.envelopes.rollup import Stretches
 from runcast.broadcast.hub.memory.ring import Replay
 from runcast.broadcast.hub.signatures import Position
-from runcast.slim.archive.info import RunInfo, ThreadInfo
-from runcast.slim.entry import Entry
 from runcast.slim.errors import UnknownThread
+
+if TYPE_CHECKING:
+    from runcast.slim import RunLog
 
 _READ = 1_000  # entries read at once
 _LONGEST = 10_000  # entries that are read for one answer whose texts are joined
 _PLACES = 256  # mappers kept for readers that continue from there
-
-
-class EntryLog(Protocol):
-    """The part of a `RunLog` that history reads."""
-
-    async def thread(self, thread_id: str) -> ThreadInfo | None:
-        """The thread, or None."""
-        ...
-
-    async def runs(self, thread_id: str) -> list[RunInfo]:
-        """Its runs, oldest first."""
-        ...
-
-    async def entries(
-        self, thread_id: str, after: int = 0, limit: int | None = None, *, epoch: str | None = None
-    ) -> list[Entry]:
-        """Its entries behind `after`; `UnknownThread` when that is no position of this epoch and history."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +44,7 @@ class Stretch:
 class LogHistory:
     """Maps a thread's log for readers that were away. One for any number of threads."""
 
-    def __init__(self, log: EntryLog, *, config: Choice | None = None, budget: Budget | None = None) -> None:
+    def __init__(self, log: RunLog, *, config: Choice | None = None, budget: Budget | None = None) -> None:
         self._log = log
         self._config = config
         self._budget = budget

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any
 
@@ -18,6 +19,8 @@ from runcast.slim.values.type_guards import as_list, as_object
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 _LONGEST_INT = 4_096  # bits; Python itself refuses to print much longer ones
 _DEEPEST = 100
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999  # in the years 1 and 9999
 
 
 def dumps(value: Any, *, halves: bool = False) -> bytes:
@@ -61,21 +64,9 @@ def _id(value: Any) -> int:
 
 
 def iso(milliseconds: int) -> str:
-    """Milliseconds since the epoch as `2026-01-16T10:05:00.123Z`: UTC, whatever the machine's zone is."""
-    days, rest = divmod(milliseconds, 86_400_000)
-    year, month, day = _civil(days)
-    hours, rest = divmod(rest, 3_600_000)
-    minutes, rest = divmod(rest, 60_000)
-    seconds, millis = divmod(rest, 1000)
-    return f"{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{millis:03}Z"
+    """Milliseconds since the epoch as `2026-01-16T10:05:00.123Z`: UTC, whatever the machine's zone is.
 
-
-def _civil(days: int) -> tuple[int, int, int]:
-    """Year, month, day of a day number since 1970-01-01, in the proleptic Gregorian calendar."""
-    days += 719_468  # to an era that begins on 1 March of the year 0
-    era, doe = divmod(days, 146_097)
-    yoe = (doe - doe // 1460 + doe // 36_524 - doe // 146_096) // 365
-    doy = doe - (365 * yoe + yoe // 4 - yoe // 100)
-    mp = (5 * doy + 2) // 153
-    month = mp + 3 if mp < 10 else mp - 9
-    return yoe + era * 400 + (month <= 2), month, doy - (153 * mp + 2) // 5 + 1
+    A time that the calendar of RFC 3339 does not have becomes its first or last one.
+    """
+    moment = _EPOCH + timedelta(milliseconds=min(max(milliseconds, _EARLIEST), _LATEST))
+    return f"{moment.isoformat(timespec='milliseconds')[:-6]}Z"

@@ -6,11 +6,13 @@ import asyncio
 import logging
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from runcast.broadcast import Envelope, Hub, HubLimits, Position
+from runcast.broadcast.hub import frame_writer
 from tests.broadcast.hub.fakes import CHANNEL, Reader
 from tests.e2e.stage import Log, a_hub, envelope
 
@@ -22,14 +24,22 @@ class Story(RuleBasedStateMachine):
         super().__init__()
         logging.getLogger("runcast.hub").setLevel(logging.CRITICAL)  # histories that break are logged in full
         self.runner = asyncio.Runner()
+        self.ahead = 0.0  # seconds that the loop's clock is ahead of the real one
+        loop, real = self.runner.get_loop(), self.runner.get_loop().time
+        loop.time = lambda: real() + self.ahead  # type: ignore[method-assign]
+        self.patched = pytest.MonkeyPatch()
         self.log = Log("e1")
         self.sent = 0  # seq of the last envelope that left the broadcaster
         self.epochs = 1
         self.readers: list[Reader] = []
         self.past: list[Position] = []
 
-    @initialize(ring=st.sampled_from([1, 3, 100]), replay=st.sampled_from([5, 300]))
-    def begin(self, ring: int, replay: int) -> None:
+    @initialize(ring=st.sampled_from([1, 3, 100]), replay=st.sampled_from([5, 300]), rounds=st.booleans())
+    def begin(self, ring: int, replay: int, rounds: bool) -> None:
+        """With `rounds`, envelopes wait for others as if there were many readers, until a moment has passed."""
+        if rounds:
+            for name, value in {"FEW": 0, "A_READER": 3_600, "LONGEST": 3_600}.items():
+                self.patched.setattr(frame_writer, name, value)
         self.hub: Hub = a_hub(history=self.log_history, limits=HubLimits(ring=ring, replay=replay))
 
     async def log_history(self, *asked: Any, **more: Any) -> Any:
@@ -143,6 +153,11 @@ class Story(RuleBasedStateMachine):
     def wait(self) -> None:
         self.settle()
 
+    @rule()
+    def a_moment_passes(self) -> None:
+        self.ahead += 3_600
+        self.settle()
+
     @invariant()
     def bounded(self) -> None:
         self.settle(2)
@@ -159,11 +174,13 @@ class Story(RuleBasedStateMachine):
             if hasattr(self, "hub"):
                 self.run(self.hub.aclose())
             self.runner.close()
+            self.patched.undo()
 
     def end_well(self) -> None:
         """Everybody who is still there and reads has everything."""
         self.log.broken = False
         self.publish(False, False)
+        self.a_moment_passes()
         self.run(asyncio.sleep(0.25 if any(self.behind(reader) for reader in self.readers) else 0))
         for reader in self.readers:
             if reader.ended is None and reader.connection is not None and not reader.stuck:

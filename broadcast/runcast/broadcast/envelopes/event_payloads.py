@@ -7,6 +7,7 @@ placed. Knows the meaning of AG-UI's events to a screen; does not know entries, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from ag_ui.core import (
@@ -24,6 +25,7 @@ from ag_ui.core import (
     SubagentErrorEvent,
     SubagentFinishedEvent,
     SubagentStartedEvent,
+    TokenUsage,
     ToolCallArgsEvent,
     ToolCallEndEvent,
     ToolCallResultEvent,
@@ -35,6 +37,7 @@ from runcast.broadcast.envelopes.run_view import CallView, Draft, RunView, StepV
 from runcast.broadcast.envelopes.summary import summarize_args, summarize_result
 from runcast.slim.folding.run_metadata import RunMetadata, metadata_of
 from runcast.slim.folding.run_records import end_status
+from runcast.slim.folding.step_records import Usage
 from runcast.slim.values.truncation import clean, cut
 from runcast.slim.values.type_guards import is_object
 
@@ -133,13 +136,8 @@ def _continuation(config: BroadcastConfig, noted: RunMetadata, step_number: int)
     return [("agent.continuation", {"step_number": step_number, "evaluations": [], **decision})]
 
 
-def _usage_sum(rows: list[Any] | None) -> dict[str, int] | None:
-    if not rows:
-        return None
-    prompt = sum(row.input_tokens or 0 for row in rows)
-    completion = sum(row.output_tokens or 0 for row in rows)
-    total = sum(row.total_tokens or (row.input_tokens or 0) + (row.output_tokens or 0) for row in rows)
-    return {"prompt": prompt, "completion": completion, "total": total}
+def _usage_sum(rows: list[TokenUsage] | None) -> dict[str, int] | None:
+    return asdict(Usage.of_rows(rows)) if rows else None
 
 
 def _interrupt(asked: Any) -> dict[str, Any]:

@@ -36,10 +36,9 @@ class Coalescer:
         """Take one envelope; return those to send now."""
         if self._window == 0 or not _is_piece(envelope):
             return [*self.flush(), envelope]
-        key = _message(envelope)
         if self._held and joins(self._held[-1], envelope):
             return self._add(envelope, now)
-        out = self.flush()
+        out, key = self.flush(), _message(envelope)
         recent = self._last_sent
         if recent is None or recent[0] != key or now - recent[1] >= self._window:
             self._last_sent = (key, now)
@@ -136,8 +135,11 @@ def _message(envelope: Envelope) -> str:
 
 def joins(one: Envelope, next_one: Envelope) -> bool:
     """Whether two pieces of one text may be joined: nothing is missing between them."""
-    follow = _is_piece(one) and _is_piece(next_one) and one.seq == next_one.prev
-    return follow and _message(one) == _message(next_one)
+    follow = (
+        one.seq == next_one.prev and one.type == next_one.type and one.execution_id == next_one.execution_id
+    )
+    pieces = follow and _is_piece(one) and _is_piece(next_one)
+    return pieces and one.payload["message_id"] == next_one.payload["message_id"]
 
 
 def join(held: list[Envelope]) -> Envelope:

@@ -84,9 +84,8 @@ class RunView:
     texts: dict[str, TextView] = field(default_factory=dict[str, TextView])
     thoughts: dict[str, TextView] = field(default_factory=dict[str, TextView])
     chunks: ChunkExpander = field(default_factory=ChunkExpander)  # expands the shorthand events
-    subagents: dict[str, tuple[str, int]] = field(
-        default_factory=dict[str, tuple[str, int]]
-    )  # id -> (name, started)
+    # id -> (name, started)
+    subagents: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     response_id: str | None = None
     response: str = ""
     partial: bool = False  # its beginning was not mapped here, so what belongs to that gives no envelope

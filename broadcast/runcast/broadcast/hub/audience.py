@@ -15,7 +15,7 @@ from runcast.broadcast.hub import protocol as p
 from runcast.broadcast.hub.catchup import CatchUp
 from runcast.broadcast.hub.channels import ChannelTable, canonical, kind_of
 from runcast.broadcast.hub.connection import Connection
-from runcast.broadcast.hub.frame_writer import Writer
+from runcast.broadcast.hub.frame_writer import Rounds, Writer
 from runcast.broadcast.hub.limits import HubStats
 from runcast.broadcast.hub.memory.channel_memory import Memory
 from runcast.broadcast.hub.memory.ring import Kept, Replay
@@ -42,6 +42,7 @@ class Audience:
         self._connections = connections
         self._memory = memory
         self._writer = writer
+        self.rounds = Rounds(writer)
         self._stats = stats
         self._watched = watched  # a channel's first reader came, or its last left
         self._prefix = prefix
@@ -59,6 +60,7 @@ class Audience:
     def join(self, connection: Connection, subscribe: p.Subscribe) -> None:
         """Put a reader on a channel; envelopes published meanwhile wait until it is caught up."""
         channel, position = self.canonical(subscribe.channel), subscribe.position
+        self.rounds.leave(channel)
         if not self.table.join(channel, connection.socket.socket_id):
             why = "this socket is in the channel already, by another name"
             self._writer.send([connection], p.error_frame(None, why))
@@ -95,6 +97,7 @@ class Audience:
         channel = self.canonical(name)
         if not connection.gone and connection.names.get(channel, channel) != name:
             return  # the join by this name was refused
+        self.rounds.leave(channel)
         connection.caught_up(channel)
         connection.names.pop(channel, None)
         member = self.table.leave(channel, connection.socket.socket_id)
@@ -163,6 +166,7 @@ class Audience:
         plain: bool = True,
     ) -> int:
         """Send a frame, made once for each name that readers know the channel by; returns the number of readers."""
+        self.rounds.leave(channel)
         names: dict[str, list[Connection]] = {}
         for each in self.readers(channel):
             if each is not exclude and (plain or not each.plain):
@@ -182,7 +186,7 @@ class Audience:
         return [each for each in readers if each.plain]
 
     def publish(self, channel: str, kept: Sequence[Kept]) -> None:
-        """Send envelopes that follow each other to every reader, or hold them for those that are behind."""
+        """Send envelopes that follow each other to every reader, in rounds, or hold them for those that are behind."""
         if not kept:
             return
         live: list[Connection] = []
@@ -192,16 +196,18 @@ class Audience:
             else:
                 for each in kept:
                     self._writer.hold(connection, channel, each)
-        self._writer.send_kept(live, channel, kept)
+        self.rounds.add(channel, live, kept)
 
     def mend(self, channel: str, missed_after: Position) -> None:
         """This node missed envelopes after that position: readers get those from history first."""
+        self.rounds.leave(channel)
         for connection in self.readers(channel):
             if connection.behind(channel) is None:
                 self._catch_up.start(connection, channel, missed_after, greeted=True)
 
     def begin_anew(self, channel: str, envelope: Envelope) -> None:
         """The thread's log has a new epoch: greet every reader as if it had just reconnected, and continue from here."""
+        self.rounds.leave(channel)
         self._stats.restarts += 1
         for connection in self.readers(channel):
             connection.caught_up(channel)

@@ -7,7 +7,7 @@ A node subscribes to the channels that its readers watch, so hearing costs what 
 check after the last reader left. Pub/Sub guarantees nothing, so every envelope is checked: one that does not continue the
 chain is preceded by the stream's, then by those of the hub's `history`; a channel's position is compared with Redis after
 every subscription and every `check` seconds. Without Redis the node's own envelopes are delivered; the others follow when it
-is back. The hub drops the node's own envelopes when they come back.
+is back. The hub drops the node's own envelopes when they come back. In a cluster Pub/Sub is sharded (Redis 7).
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from runcast.broadcast.hub.channels import PRIVATE, channel_for
 from runcast.broadcast.hub.hub import Hub
 from runcast.broadcast.hub.memory.ring import Replay, follow, read_envelope, vouched
 from runcast.broadcast.hub.signatures import Position
+from runcast.broadcast.publishers.redis_cluster import Keys, ShardedPubSub, client, is_cluster
 from runcast.slim.entry import is_other_history
+from runcast.slim.tasks import end
 
 try:
-    from redis.asyncio import Redis
     from redis.exceptions import RedisError
 except ImportError as error:  # pragma: no cover  told in words by a house test
     raise ImportError('the Redis fan-out needs: pip install "runcast[redis]"') from error
@@ -51,18 +52,16 @@ class RedisFanout:
         aside: float = 0.25,
     ) -> None:
         self._hub = hub
-        self._prefix = prefix  # as the publishers have it
+        self._url = url
+        self._keys = Keys(prefix, is_cluster(url))  # as the publishers have it
         self._check = check  # seconds between two comparisons of positions
         self._backoff = backoff  # first and longest pause between attempts to connect, seconds
         self._aside_for = aside  # seconds that an envelope waits when it begins before this node's position
-        self._redis: Any = Redis.from_url(  # pyright: ignore[reportUnknownMemberType]  # its keywords are untyped
-            url,
-            socket_timeout=timeout,
-            socket_connect_timeout=timeout,
-            socket_keepalive=True,
-            decode_responses=True,
-        )
-        self._streams = _Streams(self._redis, prefix)
+        self._options: dict[str, Any] = {
+            "socket_timeout": timeout, "socket_connect_timeout": timeout, "socket_keepalive": True, "decode_responses": True,
+        }  # fmt: skip
+        self._redis: Any = client(url, **self._options)
+        self._streams = _Streams(self._redis, self._keys)
         self._task: asyncio.Task[None] | None = None
         self._ear: Any = None  # the subscriptions of this connection
         self._heeded: set[str] = set()  # channels that are subscribed to, or about to be
@@ -91,9 +90,7 @@ class RedisFanout:
         """Stop listening and close the connections; the hub continues with this node's envelopes."""
         if self._watched in self._hub.on_watch:
             self._hub.on_watch.remove(self._watched)
-        while self._task is not None and not self._task.done():
-            self._task.cancel()  # again, for redis-py may lose one that meets the end of a connection
-            await asyncio.wait({self._task}, timeout=0.5)
+        await end([self._task])
         await self._redis.aclose()
 
     def stats(self) -> dict[str, int]:
@@ -133,13 +130,14 @@ class RedisFanout:
 
     async def _listen(self) -> None:
         """One connection: subscribe, compare, receive."""
-        ear: Any = self._redis.pubsub()
+        sharded = self._keys.cluster
+        ear: Any = ShardedPubSub(self._redis, self._url, **self._options) if sharded else self._redis.pubsub()
         async with ear:
             due = time.monotonic() + self._check
             self._ear, self._heeded = ear, set(self._hub.occupied())
             try:
                 # Nobody publishes on the topic without a channel: confirmed last, it keeps an idle connection.
-                await ear.subscribe(*map(self._topic, [*self._heeded, ""]))
+                await ear.subscribe(*map(self._keys.topic, [*self._heeded, ""]))
                 while True:
                     message = await ear.get_message(timeout=self._patience(due))
                     if message is not None:
@@ -150,9 +148,6 @@ class RedisFanout:
                         due = time.monotonic() + self._check
             finally:
                 self._ear = None
-
-    def _topic(self, channel: str) -> str:
-        return f"{self._prefix}live:{channel}"
 
     def _watched(self, channel: str, watched: bool) -> None:
         """The first reader came to a channel of the hub: subscribe to it. That the last one left is seen at a check."""
@@ -166,13 +161,13 @@ class RedisFanout:
         try:
             async with self._sending:
                 if channel in self._heeded:
-                    await ear.subscribe(self._topic(channel))
+                    await ear.subscribe(self._keys.topic(channel))
         except (RedisError, OSError):  # the connection is lost, or the next check asks again
             self._heeded.discard(channel)
 
     async def _take(self, message: Any) -> None:
         """Envelopes published after a confirmed subscription arrive; those before it are found by comparing."""
-        channel: str = message["channel"].removeprefix(self._topic(""))
+        channel = self._keys.channel(message["channel"])
         match message["type"]:
             case "message":
                 await self._hear(channel, message["data"])
@@ -190,9 +185,9 @@ class RedisFanout:
         before, self._heeded = self._heeded, occupied
         async with self._sending:
             if before - occupied:
-                await ear.unsubscribe(*map(self._topic, before - occupied))
+                await ear.unsubscribe(*map(self._keys.topic, before - occupied))
             if occupied - before:
-                await ear.subscribe(*map(self._topic, occupied - before))
+                await ear.subscribe(*map(self._keys.topic, occupied - before))
         for channel in before & occupied:
             await self._compare(channel, fresh=False)
 
@@ -260,9 +255,9 @@ def _contradicts(found: Envelope | Position, position: Position) -> bool:
 class _Streams:
     """The streams of `RedisPublisher`: the newest envelopes of every channel, and its last position."""
 
-    def __init__(self, redis: Any, prefix: str) -> None:
+    def __init__(self, redis: Any, keys: Keys) -> None:
         self._redis = redis
-        self._prefix = prefix
+        self._name = keys.stream
 
     async def top(self, channel: str) -> Position:
         """The head of a channel; an empty epoch where there is none."""
@@ -284,9 +279,6 @@ class _Streams:
         parts = last[0].part[1] if last and last[0].part else 1
         return last if len(last) == parts else []
 
-    def _name(self, channel: str) -> str:
-        return f"{self._prefix}stream:{channel}"
-
 
 class RedisHistory:
     """A hub's history from the streams of `RedisPublisher`, for nodes without a log.
@@ -298,10 +290,10 @@ class RedisHistory:
         self, url: str, *, prefix: str = "runcast:", channels: str = PRIVATE, timeout: float = 5.0
     ) -> None:
         self._channels = channels  # the prefix that the publisher's broadcaster gives the threads' channels
-        self._redis: Any = Redis.from_url(  # pyright: ignore[reportUnknownMemberType]  # its keywords are untyped
+        self._redis: Any = client(
             url, decode_responses=True, socket_timeout=timeout, socket_connect_timeout=timeout
         )
-        self._streams = _Streams(self._redis, prefix)
+        self._streams = _Streams(self._redis, Keys(prefix, is_cluster(url)))
 
     async def __call__(self, session_id: str, position: Position, *, until: int | None, most: int) -> Replay:
         """The envelopes after a position, all of them or none."""

@@ -1,11 +1,14 @@
 """Writes frames to connections: each is encoded once for all of them, and no write waits.
 
 Before each write it compares the bytes that the reader has not taken with the limit: a ping would only wait behind them.
+A write costs a system call here, and a wake-up there, however small it is. So envelopes for many readers wait about as long
+as their writes will take, and what is published meanwhile goes with them; those for a few are written at once.
 Knows connections and frames; does not know the readers of a channel.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from runcast.broadcast.hub.connection import Connection, Skin, Transport
@@ -14,6 +17,9 @@ from runcast.broadcast.hub.memory.ring import Kept
 from runcast.broadcast.hub.protocol import event_frame
 
 TOGETHER = 64_000  # bytes of envelopes that are written at once
+FEW = 300  # readers who wait for nothing: their writes are done within a millisecond
+A_READER = 5e-6  # seconds that a round waits for each of its readers
+LONGEST = 0.01  # seconds
 
 
 class Writer:
@@ -101,3 +107,53 @@ class Writer:
         self._stats.slow_cuts += 1
         connection.transport.abort()
         self._gone(connection)
+
+
+class _Round:
+    """Envelopes on their way to the readers that were live when they were published."""
+
+    __slots__ = ("kept", "readers", "size", "timer")
+
+    def __init__(self, readers: Sequence[Connection], timer: asyncio.TimerHandle) -> None:
+        self.readers = readers
+        self.timer = timer
+        self.kept: list[Kept] = []
+        self.size = 0  # bytes
+
+
+class Rounds:
+    """At most one round a channel is waiting, for `LONGEST` and with `TOGETHER` bytes at most."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._waiting: dict[str, _Round] = {}
+
+    def add(self, channel: str, readers: Sequence[Connection], kept: Sequence[Kept]) -> None:
+        """Write these envelopes to these readers, now or with those that follow in a moment."""
+        waiting = self._waiting.get(channel)
+        if waiting is not None and waiting.readers != readers:
+            self.leave(channel)  # others have come or gone: nobody gets an envelope twice, or too early
+            waiting = None
+        if waiting is None:
+            if len(readers) <= FEW:
+                self._writer.send_kept(readers, channel, kept)
+                return
+            after = min(len(readers) * A_READER, LONGEST)
+            timer = asyncio.get_running_loop().call_later(after, self.leave, channel)
+            waiting = self._waiting[channel] = _Round(readers, timer)
+        waiting.kept += kept
+        waiting.size += sum(len(each.body) for each in kept)
+        if waiting.size > TOGETHER:
+            self.leave(channel)
+
+    def leave(self, channel: str) -> None:
+        """Write what waits for a channel's readers: something else is about to be sent to them."""
+        waiting = self._waiting.pop(channel, None)
+        if waiting is not None:
+            waiting.timer.cancel()
+            self._writer.send_kept(waiting.readers, channel, waiting.kept)
+
+    def leave_all(self) -> None:
+        """Write everything that waits."""
+        for channel in list(self._waiting):
+            self.leave(channel)

@@ -29,6 +29,7 @@ from runcast.broadcast.hub.memory.channel_memory import History, Memory
 from runcast.broadcast.hub.memory.ring import Fit, Kept, read_envelope
 from runcast.broadcast.hub.signatures import Position
 from runcast.broadcast.json_bytes import dumps
+from runcast.slim.tasks import end
 
 if TYPE_CHECKING:
     import ssl
@@ -387,12 +388,11 @@ class Hub:
     async def aclose(self) -> None:
         """Close every connection with a code that brings the client back at once, to the next server."""
         self._closing = True
+        self._audience.rounds.leave_all()
         for connection in list(self._connections.values()):
             self.dismiss(connection, p.RECONNECT, "the hub is closing; come back at once")
-        if self._heartbeat is not None:
-            self._heartbeat.cancel()
-            await asyncio.gather(self._heartbeat, return_exceptions=True)
-            self._heartbeat = None
+        await end([self._heartbeat])
+        self._heartbeat = None
 
 
 def _event(event: str, channel: str, data: str) -> str:

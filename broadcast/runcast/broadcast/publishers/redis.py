@@ -12,17 +12,17 @@ from typing import Any
 from runcast.broadcast.envelopes.budget import HUB, Budget
 from runcast.broadcast.envelopes.envelope import Envelope
 from runcast.broadcast.errors import PublishError, WrongSettings
+from runcast.broadcast.publishers.redis_cluster import Keys, client, is_cluster
 
 try:
-    from redis.asyncio import Redis
-    from redis.asyncio.cluster import RedisCluster
     from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 except ImportError as error:  # pragma: no cover  a house test reads the message
     raise ImportError('the Redis publisher needs: pip install "runcast[redis]"') from error
 
 SCHEMES = ("redis", "rediss", "unix")
 
-# KEYS[1] stream  KEYS[2] top of the stream   ARGV: epoch, seq, part, of, channel, maxlen, ttl seconds, body, mark
+# KEYS[1] stream  KEYS[2] top of the stream   ARGV: epoch, seq, part, of, channel, maxlen, ttl seconds, body, mark,
+# sharded topic; a topic may be empty
 # The first lines are `is_other_history` of `runcast.slim.entry`.
 _PUBLISH = """
 local function begins(mark) return tonumber(string.match(mark, '^%d+')) end
@@ -43,13 +43,17 @@ redis.call('HSET', KEYS[2], 'epoch', ARGV[1], 'seq', ARGV[2], 'part', ARGV[3], '
 redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[6], ARGV[2] .. '-' .. ARGV[3], 'b', ARGV[8])
 redis.call('EXPIRE', KEYS[1], ARGV[7])
 redis.call('EXPIRE', KEYS[2], ARGV[7])
-redis.call('PUBLISH', ARGV[5], ARGV[8])
+if ARGV[5] ~= '' then redis.call('PUBLISH', ARGV[5], ARGV[8]) end
+if ARGV[10] ~= '' then redis.pcall('SPUBLISH', ARGV[10], ARGV[8]) end
 return 1
 """
 
 
 class RedisPublisher:
-    """Publishes into Redis, for hub nodes and for any reader of Pub/Sub or streams."""
+    """Publishes into Redis, for hub nodes and for any reader of Pub/Sub or streams.
+
+    In a cluster, hub nodes hear by sharded Pub/Sub, other readers by a topic that costs every node; `sharded` leaves it out.
+    """
 
     name = "redis"
 
@@ -62,16 +66,15 @@ class RedisPublisher:
         ttl: int = 3_600,
         budget: Budget = HUB,
         timeout: float = 5.0,
+        sharded: bool = False,
     ) -> None:
         self.budget = budget
         self._prefix = prefix
         self._keep = keep  # envelopes a stream remembers
         self._ttl = ttl  # seconds a quiet channel is remembered
-        scheme, _, rest = url.partition("://")
-        self._cluster = scheme.endswith("+cluster")
-        client: Any = RedisCluster if self._cluster else Redis
-        where = f"{scheme.removesuffix('+cluster')}://{rest}"
-        self._redis: Any = client.from_url(where, socket_timeout=timeout, socket_connect_timeout=timeout)
+        self._keys = Keys(prefix, is_cluster(url))
+        self._sharded = sharded and self._keys.cluster
+        self._redis: Any = client(url, socket_timeout=timeout, socket_connect_timeout=timeout)
         self._script = self._redis.register_script(_PUBLISH)
 
     def topic(self, channel: str) -> str:
@@ -80,15 +83,17 @@ class RedisPublisher:
 
     def stream(self, channel: str) -> str:
         """The stream of a channel. In a cluster the channel is its hash tag, so that both its keys are on one node."""
-        return f"{self._prefix}stream:{{{channel}}}" if self._cluster else f"{self._prefix}stream:{channel}"
+        return self._keys.stream(channel)
 
     async def publish(self, channel: str, envelopes: Sequence[Envelope]) -> None:
         """Add and publish each once, even when several processes publish the same ones."""
         stream = self.stream(channel)
+        topic = "" if self._sharded else self.topic(channel)
+        shard = self._keys.topic(channel) if self._keys.cluster else ""
         for done, envelope in enumerate(envelopes):
             part, of = envelope.part or (0, 0)
-            arguments: list[Any] = [envelope.epoch, envelope.seq, part, of, self.topic(channel)]
-            arguments += [self._keep, self._ttl, envelope.encode(), envelope.mark]
+            arguments: list[Any] = [envelope.epoch, envelope.seq, part, of, topic]
+            arguments += [self._keep, self._ttl, envelope.encode(), envelope.mark, shard]
             try:
                 await self._script(keys=[stream, f"{stream}:top"], args=arguments)
             except RedisError as error:

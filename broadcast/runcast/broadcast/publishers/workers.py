@@ -17,6 +17,7 @@ from runcast.broadcast.envelopes.envelope import Envelope
 from runcast.broadcast.envelopes.outgoing import EnvelopeQueue, must_arrive
 from runcast.broadcast.errors import PublishError, WrongSettings
 from runcast.broadcast.publishers.base import Erasing, Publisher
+from runcast.slim.tasks import end
 
 log = logging.getLogger("runcast.broadcast")
 
@@ -107,8 +108,8 @@ class Delivery:
         """Drop a channel with all that waits for it, here and at a target that remembers it."""
         lane = self._lanes.get(name)
         self.forget(name)
-        if lane is not None and lane.worker is not None:
-            await asyncio.wait({lane.worker})
+        if lane is not None:
+            await end([lane.worker])
         if isinstance(self._publisher, Erasing):
             await self._publisher.erase(name)
 
@@ -125,10 +126,7 @@ class Delivery:
 
     async def aclose(self) -> None:
         """End the workers and close the publisher."""
-        workers = [lane.worker for lane in self._lanes.values() if lane.worker is not None]
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+        await end(lane.worker for lane in self._lanes.values())
         await self._publisher.aclose()
 
     # --------------------------------------------------------------- workers
@@ -146,7 +144,8 @@ class Delivery:
         """Sleep until the queue has an envelope; False after `idle` seconds without one."""
         lane.wake.clear()
         try:
-            await asyncio.wait_for(lane.wake.wait(), self._patience.idle)
+            async with asyncio.timeout(self._patience.idle):
+                await lane.wake.wait()
         except TimeoutError:
             return False
         return True
@@ -203,9 +202,8 @@ class Delivery:
                 log.warning("publisher %s: %s; trying again", self._publisher.name, error)
             self._past.retries += 1
         elif len(rest) > 1 and (error.retry or error.delivered is None):
-            lane.singly = len(
-                rest
-            )  # only the envelope that the target refuses is given up, not its neighbours
+            # only the envelope that the target refuses is given up, not its neighbours
+            lane.singly = len(rest)
         else:
             self._give_up(lane, rest[0], error)
         if error.retry:

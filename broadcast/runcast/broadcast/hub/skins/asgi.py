@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from runcast.broadcast.hub.connection import Connection, Skin
@@ -18,6 +17,7 @@ from runcast.broadcast.hub.protocol import NO_APP, TOO_LARGE, Close, frame, plai
 from runcast.broadcast.hub.skins.pusher_api import Api, Request
 from runcast.broadcast.hub.skins.server_socket import drop, framed, server_socket
 from runcast.broadcast.json_bytes import dumps
+from runcast.slim.tasks import end
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -150,18 +150,14 @@ class HubApp:
         finally:
             if isinstance(opened, Connection):
                 self.hub.gone(opened)
-            for task in (sender, ended):
-                task.cancel()
-            await asyncio.gather(sender, ended, return_exceptions=True)
+            await end([sender, ended])
 
     async def _converse(self, connection: Connection, receive: Receive, ended: asyncio.Task[Any]) -> None:
         while True:
             incoming = asyncio.ensure_future(receive())
             await asyncio.wait({incoming, ended}, return_when=asyncio.FIRST_COMPLETED)
             if not incoming.done():
-                incoming.cancel()
-                with suppress(asyncio.CancelledError):
-                    await incoming
+                await end([incoming])
                 return
             message = incoming.result()
             if message["type"] == "websocket.disconnect":

@@ -1,8 +1,8 @@
-"""The connection behind an ASGI `send`, for servers that let it be found: uvicorn.
+"""A WebSocket below its library's `send`: one text is framed once and written to every socket without a task.
 
-ASGI has a message for one socket, and none for many, for bytes that the client has not taken, or for dropping a connection.
-uvicorn's `send` is a method of the protocol that holds the transport; Starlette wraps it in closures. With the protocol at
-hand, one text is framed once and written to every socket without a task. Knows uvicorn's protocol; does not know the hub.
+For `websockets`, and behind an ASGI `send` for servers that let it be found: uvicorn. ASGI has a message for one socket, and none for many, for bytes that the client has not taken, or for dropping a connection.
+uvicorn's `send` is a method of the protocol that holds the transport; Starlette wraps it in closures. Knows uvicorn's
+protocol and that of `websockets`; does not know the hub.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from websockets.server import ServerProtocol
 
 
 class ServerSocket:
-    """An accepted WebSocket of uvicorn's, written to beside its `send`."""
+    """An accepted WebSocket, written to beside its library's `send`."""
 
     __slots__ = ("_conn", "buffered", "transport")
 

@@ -1,6 +1,6 @@
 """The hub on the `websockets` library: the fast skin.
 
-One text is framed once and written to every socket of a channel. Ping timeouts do not protect a server from clients
+A round of texts is framed once and written to every socket of a channel at once. Ping timeouts do not protect a server from clients
 that stop reading (the ping waits behind the full buffer), so the hub checks each buffer before it writes, and has its
 own heartbeat. Knows sockets; does not know channels.
 """
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
+from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
@@ -24,17 +24,19 @@ from runcast.broadcast.hub.connection import Connection, Skin
 from runcast.broadcast.hub.hub import Hub
 from runcast.broadcast.hub.protocol import NO_APP, Close, frame, plain_request
 from runcast.broadcast.hub.skins.metrics import exposition
+from runcast.broadcast.hub.skins.server_socket import ServerSocket, framed
 
 
 class _Socket:
     """One `websockets` connection, as a `Transport`."""
 
-    __slots__ = ("buffered", "connection", "skin", "tasks")
+    __slots__ = ("buffered", "connection", "skin", "tasks", "write")
 
     def __init__(self, connection: ServerConnection, skin: Skin, tasks: set[asyncio.Task[None]]) -> None:
         self.connection = connection
         self.skin = skin
         self.tasks = tasks
+        self.write = ServerSocket(connection.transport, connection.protocol).write
         # The transport's own method: it is called for every reader of every envelope.
         self.buffered = connection.transport.get_write_buffer_size
 
@@ -48,12 +50,13 @@ class _Socket:
 
 
 class _Broadcast:
-    """Writes to many at once."""
+    """Writes texts to many, each encoded and framed once."""
 
     def send(self, transports: Sequence[_Socket], texts: Sequence[str]) -> None:
-        connections = [transport.connection for transport in transports]
-        for text in texts:
-            broadcast(connections, text)
+        bodies = [text.encode() for text in texts]
+        frames = b"".join(map(framed, bodies))
+        for transport in transports:
+            transport.write(frames, bodies)
 
 
 class HubServer:
