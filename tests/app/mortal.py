@@ -51,6 +51,17 @@ class Mortal:
             await self._buried.wait()
             raise StoreError("this process is dead")
 
+    async def dies_in_scene(self, playing: asyncio.Future[Any]) -> bool:
+        """Wait until the scene has ended or this process has died in it; whether it died."""
+        dying = asyncio.ensure_future(self.dead.wait())
+        await asyncio.wait({playing, dying}, return_when=asyncio.FIRST_COMPLETED)
+        dying.cancel()
+        return self.dead.is_set() and not playing.done()
+
+    def dies_in(self, steps: int) -> None:
+        """From now on it has so many steps left."""
+        self._left = steps
+
     def bury(self) -> None:
         """Let what hangs end, without any effect on the store."""
         self._left = 0

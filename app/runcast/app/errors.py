@@ -28,93 +28,66 @@ class AppError(Exception):
     title = "Something went wrong"
     retry_after: int | None = None  # seconds
 
+    def __init_subclass__(cls, *, status: int | None = None, title: str | None = None) -> None:
+        super().__init_subclass__()
+        cls.status, cls.title = status or cls.status, title or cls.title
+
     @property
     def headers(self) -> dict[str, str]:
         """Headers of its HTTP answer."""
         return {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
 
 
-class Busy(AppError):
+class Busy(AppError, status=409, title="The thread is busy"):
     """The thread has an active run; wait for it, or stop it."""
-
-    status = 409
-    title = "The thread is busy"
 
 
 class Overtaken(Busy):
     """The thread has continued meanwhile; read it, and ask again if it still makes sense."""
 
 
-class Over(AppError):
+class Over(AppError, status=409, title="The run is over"):
     """The run has ended already."""
 
-    status = 409
-    title = "The run is over"
 
-
-class Full(AppError):
+class Full(AppError, status=429, title="Too many runs"):
     """As many runs as allowed are active."""
 
-    status = 429
-    title = "Too many runs"
     retry_after = 1
 
 
-class Closing(AppError):
+class Closing(AppError, status=503, title="Shutting down"):
     """The host is shutting down; try another node, or again in a moment."""
 
-    status = 503
-    title = "Shutting down"
     retry_after = 2
 
 
-class NotFound(AppError):
+class NotFound(AppError, status=404, title="Not found"):
     """No such thing, as far as the user may know."""
 
-    status = 404
-    title = "Not found"
 
-
-class NotAllowed(AppError):
+class NotAllowed(AppError, status=403, title="Not allowed"):
     """The user may not do this."""
 
-    status = 403
-    title = "Not allowed"
 
-
-class BadRequest(AppError):
+class BadRequest(AppError, status=400, title="Bad request"):
     """The request cannot be understood, or makes no sense now."""
 
-    status = 400
-    title = "Bad request"
 
-
-class TooLarge(BadRequest):
+class TooLarge(BadRequest, status=413, title="Too large"):
     """A body beyond the limit."""
 
-    status = 413
-    title = "Too large"
 
-
-class TooSlow(BadRequest):
+class TooSlow(BadRequest, status=408, title="Too slow"):
     """A body that did not come in time."""
 
-    status = 408
-    title = "Too slow"
 
-
-class WrongMedia(BadRequest):
+class WrongMedia(BadRequest, status=415, title="Not JSON"):
     """A body of a kind that is not accepted."""
 
-    status = 415
-    title = "Not JSON"
 
-
-class WrongMethod(AppError):
+class WrongMethod(AppError, status=405, title="Wrong method"):
     """The path exists, but not with this method."""
-
-    status = 405
-    title = "Wrong method"
 
     def __init__(self, sentence: str, *, allow: Iterable[str] = ()) -> None:
         super().__init__(sentence)
@@ -126,8 +99,5 @@ class WrongMethod(AppError):
         return {"allow": ", ".join(self.allow)}
 
 
-class Gone(AppError):
+class Gone(AppError, status=410, title="Start over"):
     """A position that is no longer valid: start over from the snapshot."""
-
-    status = 410
-    title = "Start over"

@@ -40,9 +40,8 @@ class Server(uvicorn.Server):
         self._cast = cast
         self._grace = grace
         self._header_timeout = header_timeout
-        self._waiting: dict[
-            Any, tuple[Any, float]
-        ] = {}  # connection -> its last request, and since when it is over
+        # connection -> its last request, and since when it is over
+        self._waiting: dict[Any, tuple[Any, float]] = {}
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second: once in a while, drop connections that are late."""

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from runcast.adapters.frameworks import Hosting
 from runcast.app import Cast
 from runcast.app.cli.commands import app
-from runcast.app.cli.run_commands import Served, adapters_of
+from runcast.app.cli.serving import Served, adapters_of
 from tests.app.agents import Gated, asker, parrot, tooled
 from tests.app.serving import over, run_input
 from tests.house.tree import ROOT

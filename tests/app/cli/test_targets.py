@@ -22,7 +22,7 @@ from ag_ui.core import (
 from runcast.adapters import Adapter
 from runcast.adapters.frameworks import Hosting
 from runcast.app import BadRequest
-from runcast.app.cli.run_commands import Served, adapters_of
+from runcast.app.cli.serving import Served, adapters_of
 from runcast.app.cli.targets import enter, find
 from tests.servers import own_schema, postgres_server
 

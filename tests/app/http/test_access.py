@@ -16,22 +16,13 @@ from websockets.exceptions import InvalidStatus
 
 from runcast.app import AccessPolicy, App, Cast, NotAllowed, watch_token
 from runcast.app.http import routes
-from runcast.broadcast import Broadcaster, MemoryPublisher
+from runcast.app.http.route_table import ROUTES
+from runcast.broadcast import Broadcaster, MemoryPublisher, channel_for
 from tests.app.agents import Gated, asker, parrot
 from tests.app.serving import Served, over, post_run, run_input, sent, serving
 
-THREAD_ROUTES = [
-    ("GET", "/threads/{id}/envelopes"),
-    ("GET", "/threads/{id}/events"),
-    ("GET", "/threads/{id}/join"),
-    ("GET", "/threads/{id}/snapshot"),
-    ("GET", "/threads/{id}/runs"),
-    ("GET", "/threads/{id}/messages/m"),
-    ("GET", "/threads/{id}/tools/call/result"),
-    ("POST", "/threads/{id}/runs"),
-    ("POST", "/threads/{id}/resume"),
-    ("POST", "/threads/{id}/branch"),
-]
+THREAD_ROUTES = [(each.method, each.path) for each in ROUTES if "{thread_id}" in each.path]
+IN_PATH = {"run_id": "r9", "message_id": "m", "call_id": "call", "agent": "parrot"}
 
 
 def by_header(headers: Mapping[str, str]) -> str | None:
@@ -112,7 +103,7 @@ async def test_without_the_token_nothing_of_a_local_host_is_open(headers: dict[s
         given = {name: value.replace("TOKEN", token) for name, value in headers.items()}
         for method, path in (
             *(("GET", path) for path in ("/", "/runcast.js", "/agents", "/threads", "/metrics")),
-            *((method, path.format(id="t1")) for method, path in THREAD_ROUTES),
+            *((method, path.format(thread_id="t1", **IN_PATH)) for method, path in THREAD_ROUTES),
             *(
                 ("POST", path)
                 for path in ("/", "/agents/parrot", "/runs", "/runs/r1/stop", "/broadcasting/token")
@@ -235,7 +226,7 @@ async def test_a_thread_is_its_owners_alone(guarded: Served, method: str, path: 
     for user, thread in (("bob", "ann-1"), ("bob", "ann-9"), (None, "ann-1")):
         headers = {} if user is None else {"x-user": user}
         async with httpx.AsyncClient(base_url=guarded.url, headers=headers) as other:
-            answer = await other.request(method, path.format(id=thread), json=body)
+            answer = await other.request(method, path.format(thread_id=thread, **IN_PATH), json=body)
         assert (answer.status_code, answer.json()["detail"]) == (403, "this thread is not yours")
 
 
@@ -422,6 +413,10 @@ async def test_pages_of_other_origins_may_not_do_anything() -> None:
                 json=run_input(run=f"r{status}{len(origin)}", thread=origin),
                 headers={"origin": origin},
             )
+            assert answer.status_code == status, origin
+        proof = {"socket_id": "1.2", "channel_name": channel_for("null")}
+        for origin, status in (("http://localhost:1", 403), (host.url, 200)):
+            answer = await host.http.post("/broadcasting/auth", data=proof, headers={"origin": origin})
             assert answer.status_code == status, origin
         simple = await host.http.post("/runs", content=b"{}", headers={"sec-fetch-site": "cross-site"})
         assert simple.status_code == 403

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import ValidationError
 
 from runcast.app import (
     App,
@@ -28,6 +29,7 @@ from runcast.app import (
     WrongMethod,
 )
 from runcast.app.http.route_table import ROUTES
+from runcast.app.http.thread_routes import message_of
 from runcast.slim import RunLog, open_store
 from runcast.slim.wire.codec import AnyEvent
 from tests.app.agents import asker, parrot, tooled
@@ -226,6 +228,43 @@ async def test_a_body_has_a_budget_of_values(more: dict[str, Any]) -> None:
         assert (await asking.ask("POST", "/", body=most, content_type="application/json"))[0] == 200
 
 
+@pytest.mark.parametrize(
+    ("path", "given"),
+    [
+        ("/threads/t1/runs", {"message": [{}] * 10_001}),
+        ("/threads/t1/runs", {"message": "x", "forwarded_props": {"a": [0] * 200_001}}),
+        ("/threads/t1/resume", {"answers": [{}] * 10_001}),
+        ("/threads/t1/resume", {"answers": {str(n): 1 for n in range(10_001)}}),
+        ("/threads/t1/annotations", {"metaType": "x", "payload": {"a": [0] * 200_001}}),
+        ("/chat", {"id": "t1", "messages": [{}] * 10_001}),
+    ],
+)
+async def test_every_body_has_the_budget(path: str, given: dict[str, Any]) -> None:
+    async with Cast.open("memory://", agents=[parrot]) as cast:
+        asking = Asking(cast.asgi(), bearer_of(cast))
+        answer = await asking.ask(
+            "POST", path, body=json.dumps(given).encode(), content_type="application/json"
+        )
+        assert (answer[0], json.loads(answer[2])["title"]) == (413, "Too large")
+
+
+def test_of_many_wrong_parts_one_is_told() -> None:
+    with pytest.raises(BadRequest, match="message has a part") as caught:
+        message_of([{}] * 1_000, "m1")
+    assert isinstance(found := caught.value.__context__, ValidationError)
+    assert found.error_count() == 1
+
+
+async def test_of_many_unknown_answers_a_few_are_named() -> None:
+    async with serving(Cast.open("memory://", agents=[asker])) as host:
+        await (await host.cast.say("t1", "x")).result()
+        answers = {"answers": {f"ghost{n}": 1 for n in range(1_000)}}
+        refused = await host.http.post("/threads/t1/resume", json=answers)
+        assert refused.status_code == 400
+        assert "ghost0" in refused.json()["detail"]
+        assert len(refused.json()["detail"]) < 500
+
+
 class Searching:
     """A redactor that searches a large event until it is released, as a slow one would."""
 
@@ -298,3 +337,14 @@ def test_every_error_on_purpose_has_a_status_of_its_own() -> None:
     ]  # fmt: skip
     assert len({kind.status for kind in kinds}) == len(kinds)
     assert len({kind.title for kind in kinds}) == len(kinds)
+
+
+def test_an_error_of_ones_own_names_its_status_either_way_or_has_its_parents() -> None:
+    class InHead(BadRequest, status=418, title="A teapot"):
+        pass
+
+    class AsAttribute(InHead):
+        status = 451
+
+    found = [(kind.status, kind.title) for kind in (InHead, AsAttribute)]
+    assert found == [(418, "A teapot"), (451, "A teapot")]

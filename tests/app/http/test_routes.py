@@ -383,3 +383,19 @@ async def test_what_an_envelope_refers_to_is_fetched_as_any_run_left_it(host: Se
     assert (await host.http.get("/threads/t1/messages/s1", params=other)).status_code == 403
     own = {"token": watch_token(host.cast, "t1")}
     assert (await host.http.get("/threads/t1/messages/s1", params=own)).status_code == 200
+
+
+async def test_the_host_is_open_while_its_server_is() -> None:
+    cast = Cast.open("memory://", agents=[parrot], watch=False)
+    asked, answered = ["lifespan.startup", "lifespan.shutdown"], list[str]()
+
+    async def receive() -> dict[str, str]:
+        assert cast.closing is False
+        return {"type": asked.pop(0)}
+
+    async def send(message: Any) -> None:
+        answered.append(message["type"])
+
+    await cast.asgi()({"type": "lifespan"}, receive, send)
+    assert answered == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+    assert cast.closing

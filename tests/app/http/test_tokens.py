@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from runcast.app import Cast, NotFound, watch_token
 from runcast.broadcast import issue_token, sign_channel
+from runcast.broadcast.hub.signatures import read_token
 from tests.app.agents import parrot
 from tests.app.serving import Served, post_run, serving
 
@@ -67,6 +68,14 @@ async def test_a_token_opens_a_socket_without_headers(host: Served) -> None:
     for named in ("channel=agent.t1", "session=t1"):
         told = await first(host, f"{named}&token={token}")
         assert (told["type"], told["offset"]) == ("hub.subscribed", 8)
+
+
+async def test_a_token_is_for_a_minute(host: Served) -> None:
+    ann = host.cast.for_tenant("ann")
+    begun, token = int(time.time()), watch_token(ann, "t1")
+    assert ann.hub is not None
+    assert read_token(ann.hub.secret, token, now=begun + 59) == "t1"
+    assert read_token(ann.hub.secret, token, now=int(time.time()) + 60) is None
 
 
 async def test_a_token_is_for_one_thread(host: Served) -> None:

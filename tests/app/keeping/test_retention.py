@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runcast.app import BadRequest, Cast
+from runcast.app.host.prometheus import numbers as exposed
 from runcast.app.keeping.ages import age_of, kept_for
 from runcast.app.nodes.note_lease import NoteLease
 from runcast.slim import RunLog, SlimError, open_store
@@ -61,6 +62,9 @@ async def test_what_is_too_old_goes_by_cast_tenant_and_thread(url: str) -> None:
         numbers = cast.stats()["retention"]
         assert (numbers["threads"], numbers["runs"], numbers["failures"]) == (2, 2, 0)
         assert numbers["holds"] == 1
+        text = exposed(cast.stats())
+        assert "runcast_retention_threads_total 2" in text
+        assert "runcast_retention_runs_total 2" in text
 
 
 async def test_the_plan_is_what_a_round_removes_and_removes_nothing(url: str) -> None:
@@ -91,6 +95,22 @@ async def test_many_that_reach_for_the_job_at_once_get_it_once(url: str) -> None
     async with RunLog(open_store(url)) as log:
         leases = [NoteLease(log.notes, "job", lasting_ms=60_000) for _ in range(8)]
         assert sum(await asyncio.gather(*(each.hold() for each in leases))) == 1
+
+
+async def test_a_thread_that_cannot_be_pruned_is_counted_and_stops_no_round(url: str) -> None:
+    def keep(tenant: str, thread_id: str) -> str:
+        return "nonsense" if thread_id == "a" else "5d"
+
+    await write(url, 10, "a", "b")
+    async with Cast.open(url, agents=[parrot], keep=keep, watch=False) as cast:
+
+        async def once() -> bool:
+            return bool(cast.stats()["retention"]["rounds"])
+
+        await until(once)
+        numbers = cast.stats()["retention"]
+        assert (numbers["failures"], numbers["threads"]) == (1, 1)
+        assert [each.thread_id for each in await cast.log.threads()] == ["a"]
 
 
 async def test_a_tenants_log_lists_no_threads_of_others() -> None:

@@ -51,7 +51,7 @@ STEPS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(STEPS)
 def test_what_was_noted_stands_whatever_happens_to_the_thread(steps: list[Step]) -> None:
     async def story() -> None:

@@ -11,9 +11,10 @@ from websockets.asyncio.client import connect
 
 from runcast.app import Busy, Cast, NotFound, Over, RunHandle
 from runcast.app.cli.doctor import Finding, examine
+from runcast.app.nodes.node import Node
 from runcast.app.nodes.requests import threads_of
 from runcast.broadcast import Envelope
-from runcast.slim import verify
+from runcast.slim import tasks, verify
 from tests.app.agents import Gated, asker, parrot
 from tests.app.nodes.stage import PATIENCE, ask, ended, knows, nodes, until, web, worker
 from tests.app.serving import post_run, serving
@@ -323,3 +324,26 @@ async def test_tenants_do_not_meet_in_redis(postgres_server: str) -> None:
             keys = {key.decode() for key in await redis.ask("KEYS", "runcast:*:top")}
             assert "runcast:stream:private-agent.t1:top" in keys
             assert sum(key.startswith("runcast:@") for key in keys) == 2
+
+
+async def test_a_node_closes_though_a_driver_drops_its_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `asyncio.wait_for` of Python 3.11 does, which psycopg's pool waits with."""
+    monkeypatch.setattr(tasks, "AGAIN", 0.01)
+    dropped = asyncio.Event()
+
+    async def duty() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if not dropped.is_set():
+                dropped.set()
+                return
+            raise
+
+    async with Cast.open("memory://", agents=[parrot]) as cast:
+        node = Node(cast)
+        node.begin(duty)
+        await asyncio.sleep(0)
+        async with asyncio.timeout(PATIENCE):
+            await node.close()
+    assert dropped.is_set()

@@ -176,14 +176,41 @@ async def test_a_question_is_answered_before_what_waits_begins() -> None:
         assert (await whole(first)).status == "interrupted"
         await cast.queue.begin_next("t1")
         assert await queued(cast) == ["two"]
+        third = await cast.say("t1", "three", agent="parrot", on_busy="queue")
+        assert await queued(cast) == ["two", "three"]
         answer = await cast.resume("t1", {"q1": True})
         assert (await whole(answer)).status == "completed"
         assert (await whole(second)).status == "completed"
+        assert (await whole(third)).status == "completed"
         assert [each.run_id for each in await cast.log.runs("t1")] == [
             first.run_id,
             answer.run_id,
             second.run_id,
+            third.run_id,
         ]
+
+
+async def test_a_message_that_begins_is_not_taken_back() -> None:
+    gated = Gated(1)
+    async with Cast.open("memory://", agents=[parrot], watch=False) as cast:
+        cast.register(gated, name="gated")
+        first = await cast.say("t1", "one", agent="gated")
+        two, three = [
+            await cast.say("t1", each, agent="parrot", on_busy="queue") for each in ("two", "three")
+        ]
+        begins = (await cast.queue.waiting("t1"))[0]
+        await cast.log.notes.exchange(begins.note, begins.begun())
+        for change in (cast.queue.withdraw("t1", two.run_id), cast.queue.edit("t1", two.run_id, "zwei")):
+            with pytest.raises(Over, match="begins at this moment"):
+                await change
+        with pytest.raises(Over, match="has begun"):
+            await cast.queue.withdraw("t1", first.run_id)
+        with pytest.raises(NotFound):
+            await cast.queue.withdraw("t1", "unknown")
+        await cast.queue.withdraw("t1", three.run_id)
+        assert [each.run_id for each in await cast.queue.waiting("t1")] == [two.run_id]
+        gated.open()
+        await whole(first)
 
 
 async def test_an_interrupt_keeps_what_was_said_and_what_waits() -> None:
@@ -248,7 +275,7 @@ async def test_a_message_for_an_agent_that_is_gone_is_in_the_log_all_the_same() 
 async def test_no_message_is_lost_or_doubled_wherever_its_process_dies(
     policy: OnBusy, recover: Literal["off", "continue"]
 ) -> None:
-    graves: list[Any] = []
+    graves: list[asyncio.Future[None]] = []
     for steps in range(1, 2_000, 1 if LONG else 4):
         store = MemoryStore()
         mortal = Mortal(store, steps)
@@ -268,9 +295,7 @@ async def test_no_message_is_lost_or_doubled_wherever_its_process_dies(
                 await idle(victim)
 
         playing = asyncio.ensure_future(scene())
-        dying = asyncio.ensure_future(mortal.dead.wait())
-        await asyncio.wait({playing, dying}, return_when=asyncio.FIRST_COMPLETED)
-        died = mortal.dead.is_set() and not playing.done()
+        died = await mortal.dies_in_scene(playing)
         finisher = Gated(2)
         finisher.open()
         async with Cast(
@@ -295,9 +320,10 @@ async def test_no_message_is_lost_or_doubled_wherever_its_process_dies(
             if {"two", "three"} <= set(acknowledged):
                 ends = {"queue": ["one", "two", "three"], "interrupt": ["one", "three", "two"]}
                 assert said == ends.get(policy, ["three", "two"]) or "three" in said, steps
-        dying.cancel()
         if died:
-            graves.append(buried(mortal, playing, victim))
+            graves.append(
+                asyncio.ensure_future(buried(mortal, playing, victim))
+            )  # now: its scene has a limit
         else:
             await playing
         if not died:
@@ -306,7 +332,7 @@ async def test_no_message_is_lost_or_doubled_wherever_its_process_dies(
     assert steps > 30
 
 
-async def buried(mortal: Mortal, playing: asyncio.Future[None], victim: Cast) -> None:
+async def buried(mortal: Mortal, playing: asyncio.Future[Any], victim: Cast) -> None:
     """Let a process that died end, so that no task of it is left."""
     mortal.bury()
     playing.cancel()

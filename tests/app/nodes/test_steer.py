@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import nullcontext, suppress
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, Literal, TypedDict, cast
 
 import pytest
-from ag_ui.core import CustomEvent, TextMessageStartEvent, UserMessage
+from ag_ui.core import CustomEvent, RunAgentInput, TextMessageStartEvent, UserMessage
 from google.adk.agents import LlmAgent
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, ToolMessage
@@ -23,7 +23,7 @@ from runcast.adapters.langgraph import LangGraphAdapter, LangGraphOptions
 from runcast.app import Cast
 from runcast.app.host.event_function import EventFunction
 from runcast.broadcast import Broadcaster, MemoryPublisher, channel_for
-from runcast.slim import MemoryStore, RunLog, StoreError, open_store, verify
+from runcast.slim import MemoryStore, RunLog, open_store, verify
 from tests.app.agents import Gated, parrot
 from tests.app.mortal import Mortal, behind
 from tests.app.nodes.stage import PATIENCE, knows, until, web, worker
@@ -289,6 +289,41 @@ async def test_where_an_agent_cannot_it_is_queued_and_the_answer_says_so() -> No
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
+async def test_a_message_that_was_steered_is_edited_or_the_answer_says_what_to_do(name: str) -> None:
+    works, framework = Works(), Framework(name)
+    agent = framework.agent(works)
+    async with Cast.open("memory://", agents=[agent], watch=False) as cast:
+        first = await cast.say("t1", "one")
+        await works.reaches(works.in_tool)
+        second = await cast.say("t1", "two", on_busy="steer")
+        works.open()
+        await whole(second)
+        await whole(first)
+        state = await cast.state("t1")
+        assert state is not None
+        said = list(state.messages)
+
+        async def edited(words: str, to: str) -> Any:
+            at = next(at for at, each in enumerate(said) if each.content == words)
+            again: Any = [*said[:at], UserMessage(id=said[at].id, content=to)]
+            input = run_input(to, run=f"edit {to}") | {
+                "messages": [each.model_dump(by_alias=True, exclude_none=True) for each in again]
+            }
+            return await whole(await cast.start(agent, RunAgentInput.model_validate(input)))
+
+        later = await edited("two", "zwei")
+        if name == "adk":
+            assert [text for kind, text in works.heard[-1] if kind == "user"] == ["one", "zwei"]
+        else:
+            assert (later.status, later.code) == ("failed", "invalid_input")
+            assert "edit an earlier message, or send a new one" in (later.error or "")
+        assert (await whole(await cast.say("t1", "three"))).status == "completed"
+        assert (await edited("one", "uno")).status == "completed"
+        assert [text for kind, text in works.heard[-1] if kind == "user"] == ["uno"]
+        assert all(is_paired(heard) for heard in works.heard)
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
 async def test_a_run_that_makes_no_more_model_call_takes_nothing(name: str) -> None:
     works = Works()
     works.tool.set()
@@ -343,61 +378,53 @@ async def test_an_agui_client_steers_and_watchers_see_it() -> None:
 
 
 @pytest.mark.parametrize("url", ["sqlite", "postgres"] if LONG else ["sqlite"], indirect=True)
-@pytest.mark.parametrize("points", [range(1, 2_000, 2) if LONG else range(20, 140, 40)])
-async def test_a_message_steers_a_run_of_another_node_whose_process_dies(url: str, points: range) -> None:
-    """The web node hands it over; the worker dies at any point of it, and another one goes on."""
-    deaths = 0
-    for steps in points:
-        framework, works = Framework("langgraph"), Works()
-        mortal = Mortal(cast("Any", open_store(url)), steps)
-        front, thread = web(url), f"t{steps}"
-        victim = Cast(
-            RunLog(cast("Any", mortal), clock=behind, patience_ms=0),
-            agents=[framework.agent(works, mortal)], recover="continue",
-        )  # fmt: skip
-        again = Works(name="again")
-        again.open()
-        agent = framework.agent(again)
-        async with front:
-            await victim.opened()
-            await knows(front, "agent")
-            first = await front.say(thread, "one", agent="agent")
-            working = asyncio.ensure_future(works.in_tool.wait())
-            dying = asyncio.ensure_future(mortal.dead.wait())
-            await asyncio.wait({working, dying}, return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)
-            sent_last = [
-                await front.say(thread, text, agent="agent", on_busy=how)
-                for text, how in (("two", "steer"), ("three", "queue"))
-            ]
-            works.open()
+@pytest.mark.parametrize("steps", range(1, 101, 2) if LONG else range(20, 101, 40))
+async def test_a_message_steers_a_run_of_another_node_whose_process_dies(url: str, steps: int) -> None:
+    """The web node hands it over; the worker dies at this point of it, and another one goes on."""
+    framework, works = Framework("langgraph"), Works()
+    mortal = Mortal(cast("Any", open_store(url)), steps)
+    victim = Cast(
+        RunLog(cast("Any", mortal), clock=behind, patience_ms=0),
+        agents=[framework.agent(works, mortal)], recover="continue",
+    )  # fmt: skip
+    again = Works(name="again")
+    again.open()
+    agent = framework.agent(again)
+    async with web(url) as front, AsyncExitStack() as others:
 
-            async def rests(front: Cast = front, thread: str = thread) -> bool:
-                runs = await front.log.runs(thread)
-                waiting = await front.log.notes.of_thread(thread)
-                return bool(runs) and runs[-1].status == "completed" and not waiting
+        async def succeed() -> None:
+            await mortal.dead.wait()
+            await others.enter_async_context(worker(url, agent, recover="continue", recover_every=0.05))
 
-            resting = asyncio.ensure_future(until(rests))
-            await asyncio.wait({resting, dying}, return_when=asyncio.FIRST_COMPLETED)
-            died = mortal.dead.is_set()
-            deaths += died
-            async with worker(url, agent, recover="continue", recover_every=0.05) if died else nullcontext():
-                await resting
-                for each in sent_last:
-                    assert (await whole(each)).status == "completed", steps
-                assert sorted(await words(front, thread)) == ["one", "three", "two"], steps
-                assert all(is_paired(heard) for heard in [*works.heard, *again.heard]), steps
-                state = await front.state(thread)
-                assert state is not None
-                assert shown(state.messages) == await framework.held(agent, thread), steps
-                assert (await whole(first)).thread_id == thread
+        opening = asyncio.ensure_future(victim.opened())
+        others.push_async_callback(buried, mortal, opening, victim)
+        succeeding = asyncio.ensure_future(succeed())
+        working = asyncio.ensure_future(works.in_tool.wait())
+        await knows(front, "agent")
+        first = await front.say("t1", "one", agent="agent")
+        await asyncio.wait({working, succeeding}, return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)
         working.cancel()
-        dying.cancel()
-        mortal.bury()
-        with suppress(StoreError):
-            await victim.aclose(grace=0)
-        if not died:
-            break
-    assert deaths >= (40 if LONG else 1)
+        later = [
+            await front.say("t1", text, agent="agent", on_busy=how)
+            for text, how in (("two", "steer"), ("three", "queue"))
+        ]
+        works.open()
+        await until(lambda: _is_done(front))
+        assert succeeding.done(), "it died before it was done"
+        for each in later:
+            assert (await whole(each)).status == "completed"
+        assert sorted(await words(front)) == ["one", "three", "two"]
+        assert [heard for heard in [*works.heard, *again.heard] if not is_paired(heard)] == []
+        state = await front.state("t1")
+        assert state is not None
+        assert shown(state.messages) == await framework.held(agent)
+        assert (await whole(first)).thread_id == "t1"
+
+
+async def _is_done(cast: Cast) -> bool:
+    """Nothing waits, and the last run is completed."""
+    runs = await cast.log.runs("t1")
+    return bool(runs) and runs[-1].status == "completed" and not await cast.log.notes.of_thread("t1")
 
 
 # ----------------------------------------------------------------------- kills
@@ -408,7 +435,7 @@ async def test_a_message_steers_a_run_of_another_node_whose_process_dies(url: st
 async def test_a_steered_message_is_neither_lost_nor_doubled_wherever_its_process_dies(
     name: str, recover: Literal["off", "continue"]
 ) -> None:
-    graves: list[Any] = []
+    graves: list[asyncio.Future[None]] = []
     stride = 1 if LONG else (4 if recover == "continue" else 16)
     for steps in range(1, 2_000, stride):
         store, framework, works = MemoryStore(), Framework(name), Works()
@@ -431,9 +458,7 @@ async def test_a_steered_message_is_neither_lost_nor_doubled_wherever_its_proces
                 await idle(victim)
 
         playing = asyncio.ensure_future(scene())
-        dying = asyncio.ensure_future(mortal.dead.wait())
-        await asyncio.wait({playing, dying}, return_when=asyncio.FIRST_COMPLETED)
-        died = mortal.dead.is_set() and not playing.done()
+        died = await mortal.dies_in_scene(playing)
         again = Works(name="again")
         again.open()
         agent = framework.agent(again)
@@ -457,9 +482,10 @@ async def test_a_steered_message_is_neither_lost_nor_doubled_wherever_its_proces
             for run in await survivor.log.runs("t1"):
                 own = [each.event for each in entries if each.run_id == run.run_id]
                 assert run.status == "truncated" or not verify(own), steps
-        dying.cancel()
         if died:
-            graves.append(buried(mortal, playing, victim))
+            graves.append(
+                asyncio.ensure_future(buried(mortal, playing, victim))
+            )  # now: its scene has a limit
         else:
             await playing
         if not died:

@@ -50,3 +50,10 @@ def test_a_harmed_cursor_is_refused(harm: str) -> None:
 @pytest.mark.parametrize("text", ["", "t1", "=", "=c", "ü/=c."])
 def test_what_does_not_look_like_a_cursor_is_a_text(text: str) -> None:
     assert unseal("secret", text) == text
+
+
+def test_without_a_secret_another_process_reads_no_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    cursor = seal(None, "t1")
+    monkeypatch.setattr("runcast.app.tenants.cursors._own_secret", lambda: "of another process")
+    with pytest.raises(BadRequest):
+        unseal(None, cursor)

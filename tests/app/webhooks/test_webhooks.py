@@ -13,7 +13,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, cast
+from urllib.parse import urlsplit
 
 import httpx
 import orjson
@@ -22,17 +23,21 @@ import standardwebhooks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runcast.app import AnswerLinks, Cast, Gone, NotAllowed, Webhook
+from runcast.app import AnswerLinks, Cast, Gone, NotAllowed, TooLarge, Webhook
 from runcast.app.cli.doctor import examine
+from runcast.app.errors import TooSlow
 from runcast.app.host.prometheus import numbers
+from runcast.app.http import http_messages
 from runcast.app.webhooks import outbox
 from runcast.app.webhooks.posting import NotSent, is_public, post
 from runcast.app.webhooks.webhook import GAPS, signed
-from runcast.slim import RunLog
+from runcast.slim import MemoryStore, RunLog
 from tests.app.agents import Gated, asker, parrot
 from tests.app.delays import Yielding
+from tests.app.mortal import Mortal
 from tests.app.nodes.conftest import postgres_server, url
 from tests.app.nodes.stage import ask
+from tests.app.nodes.test_queue import buried
 from tests.app.serving import serving
 from tests.app.test_telemetry import broken
 
@@ -107,7 +112,7 @@ async def test_every_end_of_a_run_is_told_and_verified_by_the_standards_package(
             for n, name in enumerate(("parrot", "asker", "broken")):
                 await (await cast.say(f"t{n}", "a word", agent=name)).result()
             told = {each["data"]["thread_id"]: each for each in await there.count(3)}
-            await cast.outbox.queued("t9", "r9", {"agent": "parrot"})
+            await cast.outbox.tell("queued", "t9", "r9", {"run_id": "r9", "agent": "parrot"})
             queued = (await there.count(4))[-1]
             await empty(cast)
             assert cast.stats()["webhooks"]["delivered"] == 4
@@ -161,15 +166,15 @@ async def test_by_thread_tenant_and_kind(url: str) -> None:
 async def test_an_attempt_that_fails_is_repeated_under_its_id_and_no_redirect_is_followed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(outbox, "GAPS", (0,) * 4)
+    monkeypatch.setattr(outbox, "GAPS", (0,) * 5)
     async with receiving() as there, receiving() as elsewhere:
-        there.answers += ["500 No", f"307 There\r\nlocation: {elsewhere.url}", "garbage"]
+        there.answers += ["500 No", f"307 There\r\nlocation: {elsewhere.url}", "garbage", "2" * 100_000]
         async with Cast.open("memory://", agents=[parrot], webhooks=[there.hook()]) as cast:
             await (await cast.say("t1", "a")).result()
-            await there.count(4)
+            await there.count(5)
             await empty(cast)
             counts = cast.stats()["webhooks"]
-            assert (counts["delivered"], counts["failures"], counts["given_up"]) == (1, 3, 0)
+            assert (counts["delivered"], counts["failures"], counts["given_up"]) == (1, 4, 0)
         assert len({headers["webhook-id"] for headers, _ in there.got}) == 1
         assert len({body for _, body in there.got}) == 1
         assert elsewhere.got == []
@@ -255,6 +260,36 @@ async def test_whichever_await_the_sender_dies_at_the_letter_arrives_under_one_i
     assert deaths >= 20
 
 
+async def test_whichever_await_the_host_dies_at_a_message_that_waits_is_told_under_one_id() -> None:
+    deaths = 0
+    for steps in range(1, 1_000):
+        async with receiving() as there:
+            store, gated, hooks = MemoryStore(), Gated(), [there.hook("queued")]
+            mortal = Mortal(store, 10_000)
+            victim = Cast(RunLog(cast("Any", mortal)), agents=[gated], webhooks=hooks)
+            await victim.log.__aenter__()  # it sends nothing itself
+            await victim.start(gated, ask())
+            mortal.dies_in(steps)
+            saying = asyncio.ensure_future(victim.say("t1", "and then", on_busy="queue"))
+            died = await mortal.dies_in_scene(saying)
+            async with Cast(RunLog(store), webhooks=hooks, work=False) as other:
+                (waiting,) = await other.queue.waiting("t1") or [None]
+                assert waiting is not None or died
+                if waiting is not None:
+                    (told,) = await there.count(1)
+                    assert (told["type"], told["data"]["run_id"]) == ("run.queued", waiting.run_id), steps
+                    await empty(other)
+                    assert len({headers["webhook-id"] for headers, _ in there.got}) == 1, steps
+                else:
+                    await other.outbox.look()
+                    assert there.got == [], steps
+            await buried(mortal, saying, victim)
+        if not died:
+            break
+        deaths += 1
+    assert deaths >= 10
+
+
 def test_gaps_grow_and_last_a_day() -> None:
     assert list(GAPS) == sorted(GAPS)
     assert 80_000 < sum(GAPS) < 90_000
@@ -271,7 +306,7 @@ def test_any_body_is_signed_as_the_package_signs_it(body: bytes, at: int) -> Non
     "address",
     ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1",
      "::1", "::", "fe80::1%eth0", "fc00::1", "ff02::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::",
-     "255.255.255.255"],
+     "255.255.255.255", "::7f00:1", "::ffff:0:7f00:1", "fec0::1", "64:ff9b:1::a00:1", "5f00::1"],
 )  # fmt: skip
 def test_no_address_inside_is_public(address: str) -> None:
     assert not is_public(address)
@@ -337,6 +372,23 @@ async def test_a_link_shows_the_question_and_answers_it_once() -> None:
         assert (await host.http.get(path(first.run_id, 10**6))).status_code == 410
         assert (await host.http.get(link[:-2] + "AA")).status_code == 403
         assert (await host.http.get("/threads/t1/runs")).status_code == 403  # the link opens nothing else
+
+
+async def test_the_form_of_a_link_has_a_deadline_and_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_messages, "BODY_TIMEOUT", 0.2)
+    links = AnswerLinks("https://host", "s" * 32)
+    async with serving(Cast.open("memory://", agents=[asker], answer_links=links)) as host:
+        first = await (await host.cast.say("t1", "go")).result()
+        link = links.link("", "t1", first.run_id, now=int(time.time())).removeprefix("https://host")
+        assert (await host.http.post(link, data={"a0": "x" * 100_001})).status_code == TooLarge.status
+        reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(host.url).port)
+        head = (
+            f"POST {link} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\n"
+        )
+        writer.write(f"{head}content-length: 100\r\n\r\na0=".encode())
+        async with asyncio.timeout(PATIENCE):
+            assert f" {TooSlow.status} ".encode() in await reader.readline()
+        writer.close()
 
 
 def test_only_our_links_are_read_and_only_in_their_time() -> None:

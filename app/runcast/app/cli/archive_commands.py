@@ -10,23 +10,18 @@ import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-try:
-    import typer
-except ImportError as error:
-    raise ImportError("for the command line, install runcast[cli]") from error
+import typer
 
-from runcast.adapters.frameworks import Hosting
 from runcast.app.cli.common import compactly, finish, guarded, known, line, opened, thread_ids, working
-from runcast.app.cli.run_commands import TARGET, Served, adapters_of
-from runcast.app.cli.settings import Settings
+from runcast.app.cli.run_commands import TARGET
 from runcast.app.cli.thread_commands import Json, Tenant, Url, screen
 from runcast.app.errors import BadRequest
-from runcast.app.host.cast import Cast
-from runcast.app.keeping.thread_archives import Imported, ThreadArchives
-from runcast.slim import RunLog, export_evidence, fold
-from runcast.slim.archive.line_files import read_file, write_file
+
+if TYPE_CHECKING:
+    from runcast.app.keeping.thread_archives import Imported, ThreadArchives
+    from runcast.slim import RunLog
 
 Agents = Annotated[list[str] | None, typer.Option("--agent", help=TARGET)]
 
@@ -61,6 +56,8 @@ def export(
         raise BadRequest("choose one of --evidence, --jsonl and --markdown")
     if json and output is None:
         raise BadRequest("--json describes the file that was written: give --output")
+    from runcast.slim import export_evidence
+    from runcast.slim.archive.line_files import write_file
 
     async def work() -> None:
         async with opened(url) as whole:
@@ -88,6 +85,8 @@ def export(
 
 
 async def _markdown(log: RunLog, thread: str) -> str:
+    from runcast.slim import fold
+
     parts = [f"# {thread}\n"]
     for message in fold(await log.restore(thread)).messages:
         if message.role == "activity":
@@ -120,6 +119,7 @@ def import_(
     json: Json = False,
 ) -> None:
     """Import exported threads; with --agent, what the agent's framework kept of them goes into its own store."""
+    from runcast.slim.archive.line_files import read_file
 
     async def work() -> Imported:
         async with opened(url, new=True) as log, _archives(log, tenant, url, agent) as archives:
@@ -142,6 +142,11 @@ async def _archives(
     log: RunLog, tenant: str, url: str | None, agents: list[str] | None
 ) -> AsyncGenerator[ThreadArchives]:
     """The archives of a cast that serves nothing, with these agents."""
+    from runcast.adapters.frameworks import Hosting
+    from runcast.app.cli.serving import Served, adapters_of
+    from runcast.app.cli.settings import Settings
+    from runcast.app.host.cast import Cast
+
     async with AsyncExitStack() as stack:
         served = Served(agents or [], Hosting(url or Settings().url))
         cast = Cast(log, agents=await adapters_of(served, stack), work=False)

@@ -12,17 +12,11 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import Annotated
 
-try:
-    import typer
-    from rich.console import Console
-except ImportError as error:
-    raise ImportError("for the command line, install runcast[cli]") from error
+import typer
+from rich.console import Console
 
 from runcast.app.cli import archive_commands, keeping_commands, run_commands, say_command, thread_commands
 from runcast.app.cli.common import finish, guarded
-from runcast.app.cli.doctor import examine
-from runcast.app.cli.settings import Settings
-from runcast.app.cli.targets import find
 
 app = typer.Typer(
     name="runcast",
@@ -116,6 +110,10 @@ def doctor(
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Check versions, store, workers, saver, targets and clock. Exits 1 when something is bad."""
+    from runcast.app.cli.doctor import examine
+    from runcast.app.cli.settings import Settings
+    from runcast.app.cli.targets import find
+
     settings = Settings()
     targets = [] if agent is None else find(agent)
     target = broadcast or settings.broadcast

@@ -1,6 +1,7 @@
 """Shared by all commands: errors as one sentence and an exit code, output as JSON, bars for long work.
 
-Knows codes; does not know commands.
+Knows codes; does not know commands. What only a running command needs is imported when it runs, here and in the commands:
+help and completion are quick.
 """
 
 from __future__ import annotations
@@ -11,24 +12,19 @@ import json
 import logging
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-import orjson
-from pydantic import ValidationError
+import typer
 
-try:
-    import typer
-except ImportError as error:
-    raise ImportError("for the command line, install runcast[cli]") from error
-
-from runcast.adapters import AdapterError
-from runcast.app.cli.settings import Settings
 from runcast.app.errors import AppError, BadRequest, NotFound
-from runcast.broadcast import BroadcastError
-from runcast.slim import RunLog, SlimError, UnknownThread, open_store
+from runcast.broadcast.errors import BroadcastError
+from runcast.slim.errors import SlimError, UnknownThread
+
+if TYPE_CHECKING:
+    from runcast.slim import RunLog
 
 SQLITE = "sqlite:///"
 PATIENCE = 3.0  # seconds for a store to answer
@@ -46,14 +42,12 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
             return command(*args, **kwargs)
         except (NotFound, UnknownThread) as error:
             raise _failed(error, 3) from error
-        except ValidationError as error:
-            raise _failed(BadRequest(_sentence(error)), 2) from error
         except (BadRequest, ValueError) as error:
-            raise _failed(error, 2) from error
+            raise _failed(_understood(error), 2) from error
         except BrokenPipeError:  # the reader closed the pipe: the buffered rest must not raise at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
-        except (AppError, SlimError, BroadcastError, AdapterError, ImportError, OSError) as error:
+        except _refusals() as error:
             raise _failed(error, 1) from error
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
@@ -61,11 +55,23 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
     return run
 
 
-def _sentence(error: ValidationError) -> str:
-    """The first invalid setting, and where it may be set."""
+def _refusals() -> tuple[type[Exception], ...]:
+    from runcast.adapters import AdapterError
+
+    return AppError, SlimError, BroadcastError, AdapterError, ImportError, OSError
+
+
+def _understood(error: Exception) -> Exception:
+    """For an invalid setting, its name and where it may be set."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return error
     first = error.errors()[0]
     name = ".".join(str(each) for each in first["loc"])
-    return f"{name} cannot be {first['input']!r}: {first['msg']}; set --{name.replace('_', '-')} or RUNCAST_{name.upper()}"
+    return BadRequest(
+        f"{name} cannot be {first['input']!r}: {first['msg']}; set --{name.replace('_', '-')} or RUNCAST_{name.upper()}"
+    )
 
 
 def _failed(error: Exception, code: int) -> typer.Exit:
@@ -86,6 +92,8 @@ def line(value: bytes) -> None:
 
 def compactly(value: Any) -> bytes:
     """One JSON value on one line."""
+    import orjson
+
     return orjson.dumps(value)
 
 
@@ -105,6 +113,8 @@ def working(what: str, total: int | None = None) -> Generator[Callable[[], None]
 
 def thread_ids(ctx: typer.Context, incomplete: str) -> list[str]:
     """Thread ids for a shell's completion; none without a log, since completing must not create one."""
+    from runcast.app.cli.settings import Settings
+
     url = str(ctx.params.get("url") or Settings().url)
 
     async def work() -> list[str]:
@@ -123,6 +133,9 @@ async def opened(url: str | None, *, new: bool = False) -> AsyncGenerator[RunLog
 
     A store that does not answer is one error after a few seconds, instead of its driver's retries.
     """
+    from runcast.app.cli.settings import Settings
+    from runcast.slim import RunLog, open_store
+
     url = url or Settings().url
     if not new and _is_missing(url):
         raise NotFound(f"there is no log at {url}: check --url or RUNCAST_URL")
@@ -148,6 +161,3 @@ async def known(log: RunLog, thread_id: str) -> None:
     """Raise `NotFound` for a thread that does not exist."""
     if await log.thread(thread_id) is None:
         raise NotFound(f"there is no thread {thread_id!r}; `runcast ls` lists them")
-
-
-Work = Callable[[RunLog], Coroutine[Any, Any, T]]

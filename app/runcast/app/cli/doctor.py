@@ -55,8 +55,7 @@ async def examine(
         _python(),
         *_versions(),
         await _store(url),
-        *await _nodes(url, role),
-        *await _letters(url),
+        *await _notes(url, role),
         _clock(),
     ]
     if redis is not None:
@@ -111,18 +110,23 @@ async def _store(url: str) -> Finding:
     )
 
 
-async def _nodes(url: str, role: str) -> list[Finding]:
-    """The active workers, and the requests that none of them can start."""
+async def _notes(url: str, role: str) -> list[Finding]:
+    """What waits in the log between processes."""
     try:
         async with RunLog(open_store(url), derive="manual") as log:
-            announced = await log.notes.read(AGENTS)
-            alive = [note for note in announced if not log.notes.is_over(note)]
-            names = sorted({each["name"] for note in alive for each in orjson.loads(note.body)})
-            known = {each["name"] for note in announced for each in orjson.loads(note.body)}
-            waiting = [note for name in known for note in await log.notes.read(f"run {name}")]
-            unclean = await log.notes.read("forget", *(f"forget {name}" for name in known))
+            return [*await _nodes(log, role), *await _letters(log)]
     except (SlimError, ImportError, OSError):
         return []  # the finding about the store names it
+
+
+async def _nodes(log: RunLog, role: str) -> list[Finding]:
+    """The active workers, and the requests that none of them can start."""
+    announced = await log.notes.read(AGENTS)
+    alive = [note for note in announced if not log.notes.is_over(note)]
+    names = sorted({each["name"] for note in alive for each in orjson.loads(note.body)})
+    known = {each["name"] for note in announced for each in orjson.loads(note.body)}
+    waiting = [note for name in known for note in await log.notes.read(f"run {name}")]
+    unclean = await log.notes.read("forget", *(f"forget {name}" for name in known))
     if not announced and role == "both" and not waiting and not unclean:
         return []
     stuck = sorted({note.box.removeprefix("run ") for note in waiting} - set(names))
@@ -137,13 +141,9 @@ async def _nodes(url: str, role: str) -> list[Finding]:
     return [Finding("workers", mark, text)]
 
 
-async def _letters(url: str) -> list[Finding]:
+async def _letters(log: RunLog) -> list[Finding]:
     """Webhooks that wait, and dead letters; nothing where there are none."""
-    try:
-        async with RunLog(open_store(url), derive="manual") as log:
-            waiting, dead = len(await log.notes.read(DUE)), await log.notes.read(DEAD)
-    except (SlimError, ImportError, OSError):
-        return []  # the finding about the store names it
+    waiting, dead = len(await log.notes.read(DUE)), await log.notes.read(DEAD)
     if not waiting and not dead:
         return []
     text = f"{waiting} wait, {len(dead)} were given up"

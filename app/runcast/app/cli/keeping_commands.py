@@ -6,22 +6,17 @@ Knows the log and the settings; does not serve.
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-try:
-    import typer
-except ImportError as error:
-    raise ImportError("for the command line, install runcast[cli]") from error
+import typer
 
 from runcast.app.cli.common import finish, guarded, known, opened, working
-from runcast.app.cli.run_commands import ages
-from runcast.app.cli.settings import Settings
 from runcast.app.cli.thread_commands import Json, Thread, Url, print_numbers
 from runcast.app.errors import BadRequest
-from runcast.app.host.cast import Cast
-from runcast.app.keeping.ages import age_of
-from runcast.slim import Pruned
-from runcast.slim.archive.pruning import What
+
+if TYPE_CHECKING:
+    from runcast.slim import Pruned
+    from runcast.slim.archive.pruning import What
 
 KINDS: dict[str, What] = {"raw": "raw", "derived": "derived", "threads": "threads"}
 
@@ -37,6 +32,9 @@ def rm(
     json: Json = False,
 ) -> None:
     """Forget a thread: stop its run, delete all that is kept of it, and refuse its id from then on."""
+    from runcast.app.cli.settings import Settings
+    from runcast.app.host.cast import Cast
+
     settings = Settings()
 
     async def work() -> str:
@@ -79,6 +77,11 @@ def prune(
     Without --older-than and --keep-bytes it deletes nothing: it counts what a host with RUNCAST_KEEP and RUNCAST_KEEP_RAW
     would remove now.
     """
+    from runcast.app.cli.serving import ages
+    from runcast.app.cli.settings import Settings
+    from runcast.app.host.cast import Cast
+    from runcast.app.keeping.ages import age_of
+
     kind = KINDS.get(what)
     if kind is None:
         raise BadRequest("--what is raw, derived or threads")

@@ -6,19 +6,16 @@ Knows the log; the processes that serve it run the agent.
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-try:
-    import typer
-except ImportError as error:
-    raise ImportError("for the command line, install runcast[cli]") from error
+import typer
 
 from runcast.app.cli.common import finish, guarded, opened, thread_ids
-from runcast.app.cli.settings import Settings
 from runcast.app.errors import BadRequest
-from runcast.app.host.cast import Cast
-from runcast.app.nodes.handover import OnBusy
-from runcast.app.runs.handle import RunHandle
+
+if TYPE_CHECKING:
+    from runcast.app.nodes.handover import OnBusy
+    from runcast.app.runs.handle import RunHandle
 
 
 @guarded
@@ -36,6 +33,9 @@ def say(
     json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Send a message to a thread; a process that serves this log runs the agent."""
+    from runcast.app.cli.settings import Settings
+    from runcast.app.host.cast import Cast
+
     chosen: dict[OnBusy, bool] = {
         "queue": queue,
         "steer": steer,

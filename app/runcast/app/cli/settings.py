@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-try:
-    from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
-except ImportError as error:
-    raise ImportError("for settings from the environment, install runcast[cli]") from error
 from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 
 class Settings(BaseSettings):
@@ -40,9 +37,8 @@ class Settings(BaseSettings):
     max_body: int = Field(default=8_388_608, ge=1)
     keepalive: float = Field(default=15.0, gt=0)
     webhooks: str | None = None  # module:name of a list of webhooks, or of a function(tenant, thread id)
-    public_url: str | None = (
-        None  # of this host as its users reach it: webhooks get links that answer, with `secret`
-    )
+    # of this host as its users reach it: webhooks get links that answer, with `secret`
+    public_url: str | None = None
     keep: str | None = None  # how long threads are kept, as 90d; or module:function(tenant, thread id)
     keep_raw: str | None = None  # how long ended runs keep every event, in the same form
     grace: float = Field(default=10.0, ge=0)  # seconds that active runs get at shutdown

@@ -8,20 +8,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-try:
-    import typer
-    from rich.console import Console
-    from rich.table import Table
-except ImportError as error:
-    raise ImportError("for the command line, install runcast[cli]") from error
+import typer
+from rich.console import Console
+from rich.table import Table
 
 from runcast.app.cli.common import finish, guarded, known, line, opened, thread_ids, working
 from runcast.app.errors import BadRequest
-from runcast.app.host.thread_reader import Threads
-from runcast.app.http.thread_routes import run_row
-from runcast.slim import Entry, RunLog, SlimSerializer, encode
+
+if TYPE_CHECKING:
+    from runcast.slim import Entry, RunLog
 
 Url = Annotated[str | None, typer.Option(help="The log's store; by default RUNCAST_URL.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
@@ -61,6 +58,9 @@ def ls(url: Url = None, limit: Limit = 100, json: Json = False) -> None:
 @guarded
 def show(thread: Thread, url: Url = None, json: Json = False) -> None:
     """A thread's runs, its size and its last messages."""
+    from runcast.app.host.thread_reader import Threads
+    from runcast.app.http.thread_routes import run_row
+    from runcast.slim import SlimSerializer
 
     async def work() -> None:
         async with opened(url) as log:
@@ -133,6 +133,8 @@ def tail(
 
 
 def _print(seq: int, event: Any, as_json: bool) -> None:
+    from runcast.slim import encode
+
     if as_json:
         line(b'{"seq":%d,"event":%s}' % (seq, encode(event)))
         return

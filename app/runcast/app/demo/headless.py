@@ -20,6 +20,7 @@ from runcast.app.host.cast import Cast
 from runcast.broadcast import Envelope, Position
 from runcast.slim import fold
 from runcast.slim.folding.run_metadata import metadata_of
+from runcast.slim.tasks import end
 
 THREAD, CONTROL = "night-train", "undisturbed"
 PATIENCE = 90.0
@@ -60,9 +61,7 @@ async def perform(desk: Desk, url: str, *, seed: int, token: str, watchers: int 
             await finish(desk, CONTROL)
             await _compare(desk, crowd, figures)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(tasks)
     return figures
 
 

@@ -57,9 +57,8 @@ class OpenSettings(CommonSettings, total=False):
     hub: Hub | None  # instead of one of its own
     lease_ms: int  # how long the runs of a dead node wait before another one may have them; 15,000
     redact: bool  # take secrets out before anything is kept; on
-    secret: (
-        str | None
-    )  # what the hub signs with: the same on all nodes, or tokens of one are refused by the others
+    # what the hub signs with: the same on all nodes, or tokens of one are refused by the others
+    secret: str | None
     slim: SlimConfig | None  # the size of snapshots
 
 
@@ -77,16 +76,14 @@ class CastOptions:
     config: BroadcastConfig | None = None  # of envelopes
     keep: Keep | None = None  # how long a thread is kept after its last write, as "90d"; then it is forgotten
     keep_every: float = 3_600.0  # seconds between two searches for what is too old
-    keep_raw: Keep | None = (
-        None  # how long an ended run keeps every event, as "7d"; then its compacted form alone
-    )
+    # how long an ended run keeps every event, as "7d"; then its compacted form alone
+    keep_raw: Keep | None = None
     max_attempts: int = 10  # at one run, before it is not resumed any more
     max_runs: int = 100  # active in this process
     max_tenants: int = 1_000  # whose views are kept; idle ones go first
     new_id: Callable[[], str] = _new_id
-    on_busy: OnBusy = (
-        "refuse"  # what a message does while a run is active, where neither it nor its agent has a choice
-    )
+    # what a message does while a run is active, where neither it nor its agent has a choice
+    on_busy: OnBusy = "refuse"
     recover: Recovery = "off"  # what becomes of runs whose process died, for as long as this cast is open
     recover_every: float = 5.0  # seconds
     redactor: Redactor | None = None

@@ -20,13 +20,10 @@ from ag_ui.core import (
     RunStartedEvent,
 )
 
-from runcast.adapters import ResumePoint, failure
+from runcast.adapters import Failure, ResumePoint, RunFrame, RunIds, failure
 from runcast.adapters.driving.pumps import Pumps
-from runcast.adapters.run_frame import echoed
 
 EventSource = Callable[[RunAgentInput], AsyncIterator[Event]]
-
-_TERMINAL = (RunFinishedEvent, RunErrorEvent)
 
 
 class EventFunction:
@@ -68,53 +65,38 @@ class _Whole:
     """
 
     def __init__(self, input: RunAgentInput) -> None:
-        self._input = input
+        ids = RunIds(input.thread_id, input.run_id)
+        self._frame = RunFrame(ids, input=input, clock=_now)
         self._started = False
-        self._ended = False
 
     def start(self) -> list[Event]:
         return []
 
     def feed(self, part: Event) -> list[Event]:
-        if self._ended:
+        if self._frame.ended:
             return []
         if isinstance(part, RunStartedEvent):
             self._started = True
             return [part]
-        self._ended = isinstance(part, _TERMINAL)
-        return [*self._opened(), part]
+        opened = self._opened()
+        self._frame.ended = isinstance(part, RunFinishedEvent | RunErrorEvent)
+        return [*opened, part]
 
     def finish(self) -> list[Event]:
-        given = self._input
-        return self._end(RunFinishedEvent(thread_id=given.thread_id, run_id=given.run_id, timestamp=_now()))
+        ids = self._frame.ids
+        return self.feed(RunFinishedEvent(thread_id=ids.thread_id, run_id=ids.run_id, timestamp=_now()))
 
     def fail(self, error: BaseException) -> list[Event]:
-        found = failure(error)
-        return self._end(RunErrorEvent(message=found.message, code=found.code, timestamp=_now()))
+        return [*self._opened(), *self._frame.failed(failure(error))]
 
     def cancel(self) -> list[Event]:
-        return self._end(RunErrorEvent(message="the run was stopped", code="cancelled", timestamp=_now()))
-
-    def _end(self, event: Event) -> list[Event]:
-        if self._ended:
-            return []
-        self._ended = True
-        return [*self._opened(), event]
+        return [*self._opened(), *self._frame.failed(Failure("cancelled", "the run was stopped"))]
 
     def _opened(self) -> list[Event]:
-        if self._started:
+        if self._started or self._frame.ended:
             return []
         self._started = True
-        given = self._input
-        return [
-            RunStartedEvent(
-                thread_id=given.thread_id,
-                run_id=given.run_id,
-                protocol_version="1.0",
-                input=echoed(given),
-                timestamp=_now(),
-            )
-        ]
+        return self._frame.started()
 
 
 async def _closable(events: AsyncIterator[Event]) -> AsyncGenerator[Event]:

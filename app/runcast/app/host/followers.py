@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from runcast.broadcast import channel_for
 from runcast.slim import ReaderTooSlow, SlimError, UnknownThread
 from runcast.slim.entry import is_other_history
+from runcast.slim.tasks import end
 
 if TYPE_CHECKING:
     from runcast.app.runs.run import Run
     from runcast.broadcast import Broadcaster, Hub
+    from runcast.broadcast.hub.fanout import RedisFanout
     from runcast.slim import Entry, RunLog
 
 PATIENCE = 5.0  # seconds that a run's last entries may take to become durable after it ended
@@ -33,15 +35,6 @@ PAUSES = (0.1, 5.0)  # first and longest pause before a log that cannot be read 
 LOOK, SWEEP = 0.25, 5.0  # seconds between two checks of the fan-out, and of what it has missed
 
 logger = logging.getLogger("runcast.app")
-
-
-class Fanout(Protocol):
-    """Delivers other processes' envelopes to the hub."""
-
-    @property
-    def connected(self) -> asyncio.Event:
-        """Set while it is connected."""
-        ...
 
 
 class Followed(Protocol):
@@ -102,7 +95,7 @@ class Followers:
         *,
         hub: Hub | None = None,
         local: Broadcaster | None = None,  # to the hub alone
-        fanout: Fanout | None = None,
+        fanout: RedisFanout | None = None,
     ) -> None:
         self._log = log
         self._broadcasters = broadcasters
@@ -158,9 +151,8 @@ class Followers:
         """Stop following a thread that was forgotten, and have every broadcaster drop it."""
         thread = self._threads.pop(thread_id, None)
         self._behind.discard(thread_id)
-        if thread is not None and thread.task is not None:
-            thread.task.cancel()
-            await asyncio.wait({thread.task})
+        if thread is not None:
+            await end([thread.task])
         for target in {*self._broadcasters, *(() if self._local is None else (self._local,))}:
             await target.erase(thread_id)
 
@@ -282,7 +274,7 @@ class Followers:
                 self._watch_fanout(self._hub, self._fanout), name="runcast fan-out"
             )
 
-    async def _watch_fanout(self, hub: Hub, fanout: Fanout) -> None:
+    async def _watch_fanout(self, hub: Hub, fanout: RedisFanout) -> None:
         """Follow the log while the fan-out is disconnected; while it is connected, look for entries it missed."""
         was, due = True, time.monotonic() + SWEEP
         while True:
@@ -327,11 +319,7 @@ class Followers:
         while any(each.runs and each.task for each in self._threads.values()) and time.monotonic() < deadline:  # noqa: ASYNC110  each ends by itself
             await asyncio.sleep(0.01)
         self._closing = True
-        tasks = [each.task for each in self._threads.values() if each.task is not None]
-        tasks += [self._watching] if self._watching is not None else []
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end([*(each.task for each in self._threads.values()), self._watching])
         self._threads.clear()
 
 
@@ -375,9 +363,7 @@ async def _until(run: Run, over: asyncio.Task[None], entries: AsyncGenerator[Ent
                 after = entry.seq
                 yield entry
         finally:
-            if coming is not None:  # a generator that is running cannot be closed
-                coming.cancel()
-                await asyncio.gather(coming, return_exceptions=True)
+            await end([coming])  # a generator that is running cannot be closed
 
 
 async def _next(entries: AsyncGenerator[Entry]) -> Entry | None:

@@ -132,9 +132,8 @@ class Launcher:
         request = RunRequest(
             adapter.name, input, "resume", last.run_id, unfinished=not entries, append=given is None
         )
-        if (
-            not cast.options.work
-        ):  # refused here, while the asker can still be answered; the worker checks again
+        # refused here, while the asker can still be answered; the worker checks again
+        if not cast.options.work:
             state = await cast.threads.state(thread_id, last.run_id)
             check_answers(request, last, state or AgentState(adapter.name))
         return await self.launch(request, thread_id, input.run_id, adapter=adapter)
@@ -224,7 +223,7 @@ class Launcher:
 
     def _over(self, run: LocalRun) -> None:
         self._cast.slots.free(self._cast.tenant, run.thread_id, run.run_id)
-        self._cast.outbox.over(run.thread_id, run.run_id)
+        self._cast.outbox.ring(run.thread_id, run.run_id)
         self._cast.node.wake()  # there is room for another run
         self._cast.node.begin_next(self._cast, run.thread_id)
 

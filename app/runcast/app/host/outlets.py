@@ -87,7 +87,7 @@ def _joined(targets: list[Publisher], hub: Hub | None, config: BroadcastConfig |
 def _redis(url: str, prefix: str) -> Publisher:
     from runcast.broadcast.publishers.redis import RedisPublisher
 
-    return RedisPublisher(url, prefix=prefix)
+    return RedisPublisher(url, prefix=prefix, sharded=True)
 
 
 def own_hub(

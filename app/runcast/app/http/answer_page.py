@@ -63,13 +63,9 @@ async def _asked(request: ApiRequest, token: str) -> tuple[Cast, dict[str, Any]]
 
 
 async def _form(request: ApiRequest) -> dict[str, str]:
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
+    if request.kind != FORM:
         raise BadRequest("send the form of this page")
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > LONGEST:
-            raise BadRequest(f"an answer has at most {LONGEST} bytes here")
+    body = await request.read(LONGEST)
     try:
         return dict(
             parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=50)

@@ -18,6 +18,8 @@ from runcast.app.host.cast import Cast
 from runcast.app.http.page import PageOptions
 from runcast.broadcast.json_bytes import dumps
 from runcast.slim import decode_input
+from runcast.slim.archive.beside import HEAVY, beside
+from runcast.slim.tasks import end
 from runcast.slim.values.identifiers import identifier as checked_identifier
 from runcast.slim.values.type_guards import as_list, as_object
 
@@ -34,6 +36,8 @@ COMMENT = b": still here\n\n"
 BODY_TIMEOUT = 20.0  # seconds, and so many more as its bytes take at SLOWEST_BODY
 SLOWEST_BODY = 16_384  # bytes a second
 MOST_MESSAGES, MOST_VALUES = 10_000, 200_000  # of one body
+LISTS = ("messages", "message", "answers")  # of a body: their items become models, each
+BUDGET = f"a body has at most {MOST_MESSAGES} messages and {MOST_VALUES} JSON values here"
 SLICE = 100  # events of one stream in a row
 
 
@@ -86,9 +90,21 @@ class ApiRequest(Request):
 
         An empty body needs no type; any other does, because a page may send one without.
         """
-        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        kind = self.kind
         if kind not in ("", "application/json"):
             raise WrongMedia(f"send application/json, not {kind[:80]!r}")
+        body = await self.read(self.options.max_body)
+        if body and not kind:
+            raise WrongMedia("send a body as application/json")
+        return body
+
+    @property
+    def kind(self) -> str:
+        """The body's media type, without its parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    async def read(self, most: int) -> bytes:
+        """A body of any kind, of at most so many bytes, within its time."""
         parts: list[bytes] = []
         size = 0
         began = asyncio.get_running_loop().time()
@@ -97,10 +113,8 @@ class ApiRequest(Request):
                 async for part in self.stream():
                     size += len(part)
                     deadline.reschedule(began + BODY_TIMEOUT + size / SLOWEST_BODY)
-                    if size > self.options.max_body:
-                        raise TooLarge(f"a body has at most {self.options.max_body} bytes here")
-                    if part and not kind:
-                        raise WrongMedia("send a body as application/json")
+                    if size > most:
+                        raise TooLarge(f"a body has at most {most} bytes here")
                     parts.append(part)
         except ClientDisconnect:
             raise BadRequest("the request ended before its body did") from None
@@ -109,10 +123,11 @@ class ApiRequest(Request):
         return b"".join(parts)
 
     async def json(self) -> dict[str, Any]:
-        """The body as an object; an empty one is {}."""
+        """The body as an object within the budget; an empty one is {}."""
         body = await self.body()
+        heavy = len(body) >= HEAVY
         try:
-            found: Any = orjson.loads(body) if body.strip() else {}
+            found: Any = await beside(lambda: budgeted(body)) if heavy else budgeted(body.strip() or b"{}")
         except orjson.JSONDecodeError as error:
             raise BadRequest(f"the body is not JSON: {error}") from None
         if not isinstance(found, dict):
@@ -161,15 +176,14 @@ class EventStream(StreamingResponse):
         self._last = 0.0  # when something was sent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Stream. Starlette cancels its own stream again and again, also while a generator cleans up; this one once."""
+        """Stream. Starlette cancels its own stream again and again, also while a generator cleans up; this one does not."""
         streaming = asyncio.create_task(self._stream(send))
         left = asyncio.create_task(self.listen_for_disconnect(receive))
         try:
             await asyncio.wait({streaming, left}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             left.cancel()
-            streaming.cancel()
-            await asyncio.wait({streaming})
+            await end([streaming])
         if not streaming.cancelled():
             streaming.result()
 
@@ -251,22 +265,21 @@ def check_ids(given: RunAgentInput) -> None:
         identifier("parentRunId", given.parent_run_id)
 
 
-def over_budget(body: bytes) -> bool:
-    """Whether a body holds more messages or JSON values than this host reads, counted before anything is built of it. One
-    that is no JSON does not."""
-    try:
-        found: Any = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return False
-    if len(as_list(as_object(found).get("messages"))) > MOST_MESSAGES:
-        return True
+def budgeted(body: bytes) -> Any:
+    """The JSON in a body; `TooLarge` when it holds more items or values than this host reads, before models are built."""
+    found: Any = orjson.loads(body)
+    given = as_object(found)
+    if any(len(as_list(given.get(name)) or as_object(given.get(name))) > MOST_MESSAGES for name in LISTS):
+        raise TooLarge(BUDGET)
     count, waiting = 0, [found]
     while waiting and count <= MOST_VALUES:
         value = waiting.pop()
         inner = [*as_list(value), *as_object(value).values()]
         count += len(inner)
         waiting += inner
-    return count > MOST_VALUES
+    if count > MOST_VALUES:
+        raise TooLarge(BUDGET)
+    return found
 
 
 def only(given: dict[str, Any], shape: type) -> dict[str, Any]:
@@ -286,6 +299,6 @@ def optional(given: Mapping[str, Any], name: str) -> str | None:
 
 def heavy_input(body: bytes, dropped: list[str]) -> RunAgentInput:
     """The run's input in a large body; raises `TooLarge` beyond the budget."""
-    if over_budget(body):
-        raise TooLarge(f"a body has at most {MOST_MESSAGES} messages and {MOST_VALUES} JSON values here")
+    with suppress(orjson.JSONDecodeError):  # the reader of inputs says what is wrong
+        budgeted(body)
     return decode_input(body, dropped=dropped)

@@ -227,7 +227,10 @@ class ToolResult(TypedDict):
     content: Any
 
 
-NO_OTHERS = ConfigDict(extra="forbid")  # of a request: a field that is not known is an error
+class Body(TypedDict):
+    """A request's body: a field that is not known is an error."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]  # how pydantic reads it
 
 
 class Started(TypedDict):
@@ -246,10 +249,8 @@ class Stopped(TypedDict):
     status: Literal["stopped", "stopping", "asked"]
 
 
-class Say(TypedDict):
+class Say(Body):
     """One more message for an agent; `agent` may be left out where the thread or the host has only one."""
-
-    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
 
     message: Said
     agent: NotRequired[Identifier | None]
@@ -258,10 +259,8 @@ class Say(TypedDict):
     on_busy: NotRequired[OnBusy | None]
 
 
-class Edit(TypedDict):
+class Edit(Body):
     """Other words for a message that waits."""
-
-    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
 
     message: MessageText
 
@@ -283,10 +282,8 @@ class QueueList(TypedDict):
     messages: list[QueueRow]
 
 
-class Branch(TypedDict):
+class Branch(Body):
     """As `Say`, behind a named run."""
-
-    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
 
     message: Said
     from_run: Identifier
@@ -294,18 +291,14 @@ class Branch(TypedDict):
     forwarded_props: NotRequired[dict[str, Any] | None]
 
 
-class Resume(TypedDict):
+class Resume(Body):
     """Answers to open questions, by interrupt id or as the protocol's resume entries; none to continue after a crash."""
-
-    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
 
     answers: NotRequired[list[ResumeEntry] | dict[str, Any] | None]
 
 
-class Stop(TypedDict):
+class Stop(Body):
     """How to stop a run: at its framework's next step, or at once."""
-
-    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
 
     hard: NotRequired[bool]
 
@@ -324,18 +317,14 @@ class Titled(TypedDict):
     title: str | None
 
 
-class Rename(TypedDict):
+class Rename(Body):
     """A title for a thread; null takes it away."""
-
-    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
 
     title: Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE)] | None
 
 
-class Annotate(TypedDict):
+class Annotate(Body):
     """Something to note on a thread, as AG-UI's draft of META has it; a payload of null takes back what has this id."""
-
-    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
 
     metaType: Annotated[str, Field(min_length=1, max_length=LONGEST_TYPE)]
     payload: dict[str, Any] | None
@@ -363,10 +352,8 @@ class Forgot(TypedDict):
     status: Literal["forgotten", "forgetting"]
 
 
-class TokenFor(TypedDict):
+class TokenFor(Body):
     """The thread to watch."""
-
-    __pydantic_config__ = NO_OTHERS  # type: ignore[misc]  # how pydantic reads it
 
     thread_id: Identifier
 

@@ -5,10 +5,10 @@ Knows `Cast`; does not know paths and permissions (`route_table.py`).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from ag_ui.core import Message, UserMessage
-from pydantic import ValidationError
+from ag_ui.core import ContentPart, Message, UserMessage
+from pydantic import FailFast, TypeAdapter, ValidationError
 
 from runcast.app.errors import BadRequest, NotFound
 from runcast.app.http.http_messages import Answer, ApiRequest, identifier, only, optional
@@ -28,6 +28,9 @@ from runcast.app.http.json_shapes import (
 from runcast.slim import RunInfo, ThreadInfo, UnknownThread
 from runcast.slim.values.truncation import clean
 from runcast.slim.wire.encoders import write_thoroughly
+
+# one error is raised; a million are not collected
+_PARTS = TypeAdapter(Annotated[list[ContentPart], FailFast()])
 
 
 async def queue(request: ApiRequest, thread_id: str) -> Answer:
@@ -150,7 +153,7 @@ def message_of(given: Any, id: str) -> str | list[Message]:
     """A message as a page sends it: a text, or parts of which some may be files."""
     if isinstance(given, list) and given:
         try:
-            return [UserMessage.model_validate({"id": id, "role": "user", "content": given})]
+            return [UserMessage(id=id, content=_PARTS.validate_python(given))]
         except ValidationError as error:
             raise BadRequest(
                 f"message has a part that AG-UI 1.0 does not know: {error.errors()[0]['msg']}"

@@ -29,6 +29,7 @@ from runcast.adapters import Adapter, AgentSchemas, Drawing
 from runcast.app.errors import AppError, Over
 from runcast.app.runs.handle import Accepted, RunResult, Terminal, result_of, truncated
 from runcast.slim import Entry, Forgotten, ReaderTooSlow, RunLog, StoreError, decode_input, encode_input
+from runcast.slim.tasks import end
 from runcast.slim.values.type_guards import as_mapping
 
 SILENCE = 2.0  # seconds without an entry before the log is asked whether the run was cut short
@@ -228,9 +229,7 @@ class RemoteRun:
 
     async def abandon(self) -> None:
         """Stop watching; the run goes on."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
+        await end([self._task])
 
     def _watching(self) -> asyncio.Task[RunResult]:
         if self._task is None:
@@ -270,9 +269,7 @@ class RemoteRun:
                 else:
                     self._truncated = await self._is_truncated() or await self._is_withdrawn()
         finally:
-            if coming is not None:
-                coming.cancel()
-                await asyncio.gather(coming, return_exceptions=True)
+            await end([coming])
 
     def _take(self, entry: Entry | None) -> None:
         if entry is None:

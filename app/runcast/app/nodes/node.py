@@ -27,6 +27,7 @@ from runcast.app.nodes.orphans import recover_runs
 from runcast.app.nodes.requests import HOUR_MS, decline, is_used
 from runcast.app.nodes.waiting import heads
 from runcast.slim import Forgotten, Note, SlimError, Watch
+from runcast.slim.tasks import end
 
 if TYPE_CHECKING:
     from runcast.app.host.cast import Cast
@@ -54,6 +55,7 @@ class Node:
         self._stuck: set[str] = set()  # ids of notes to be tried again
         self._again: set[str] = set()  # threads to be looked at once more
         self._woken = asyncio.Event()
+        self._idle = False  # nothing waited at the last look
         self._mailboxes_changed = False
 
     async def join(self) -> None:
@@ -75,16 +77,14 @@ class Node:
         self._tasks = [asyncio.create_task(self._repeatedly(each)) for each in work]
 
     def wake(self, *, agents: bool = False) -> None:
-        """Look again: there is room for a run, or another agent."""
+        """Look again: there is another agent, or room for a run, if one may wait for it."""
         self._mailboxes_changed = self._mailboxes_changed or agents
-        self._woken.set()
+        if agents or not self._idle:
+            self._woken.set()
 
     async def close(self) -> None:
         """Stop listening; requests that were not started stay for other nodes."""
-        tasks = [*self._tasks, *self._acting.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end([*self._tasks, *self._acting.values()])
         if self._tasks and self._options.work:
             with suppress(SlimError, TimeoutError):  # otherwise the announcement expires with the lease
                 async with asyncio.timeout(FAREWELL):
@@ -122,21 +122,20 @@ class Node:
             bell.close()
 
     async def _wait(self, bell: Watch) -> None:
-        waits: set[asyncio.Future[Any]] = {
-            asyncio.ensure_future(bell.wait()),
-            asyncio.ensure_future(self._woken.wait()),
+        waits: set[asyncio.Task[Any]] = {
+            asyncio.create_task(bell.wait()),
+            asyncio.create_task(self._woken.wait()),
         }
         try:
             timeout = RETRY if self._stuck else POLL
             await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for each in waits:
-                each.cancel()
-            await asyncio.wait(waits)
+            await end(waits)
         self._woken.clear()
 
     async def look(self) -> None:
         """Read the mailboxes and act on their notes."""
+        self._idle = False
         for note in await self.notes.read(f"stop {self._cast.log.owner}"):
             self._act(note, self._act_for(note))
         if not self._options.work:
@@ -147,7 +146,9 @@ class Node:
             starting = sum(task.get_name().startswith("runcast run ") for task in self._acting.values())
             for note in notes[: max(0, AT_ONCE - starting)]:
                 self._act(note, self.start_requested)
-            for note in heads(await self.notes.read(*self._queues())):
+            waiting = heads(await self.notes.read(*self._queues()))
+            self._idle = not notes and not waiting
+            for note in waiting:
                 self.begin_next(self._cast.for_tenant(note.key.tenant), note.key.thread_id)
 
     def begin_next(self, view: Cast, thread_id: str) -> None:

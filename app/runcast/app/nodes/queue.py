@@ -89,6 +89,8 @@ class Queue:
         if policy == "steer" and not await self._can_steer(request, thread_id, active):
             policy = "queue"
         request = to_wait(request, policy, active)
+        if policy != "steer":
+            await cast.outbox.arm_queued(thread_id, run_id, {"agent": request.agent, "on_busy": policy})
         note = await cast.log.notes.leave(
             note_id("queue", cast.tenant, thread_id, run_id),
             box=f"queue {request.agent}",
@@ -102,15 +104,14 @@ class Queue:
         if active is not None and Waiting(note, request).ahead:
             await self._stop(thread_id, active)
         await self.changed(thread_id)
-        if policy != "steer":
-            await cast.outbox.queued(thread_id, run_id, {"agent": request.agent, "on_busy": policy})
+        cast.outbox.ring(thread_id, run_id)
         remote = RemoteRun(
             cast.log,
             cast.agent(request.agent),
             request.with_history(thread_id, run_id, ()),
             after=0 if thread is None else thread.last_seq,
             stop=lambda hard: cast.stop(run_id, hard, thread_id=thread_id),
-            waits=lambda: self._waits(thread_id, run_id),
+            waits=lambda: self.waits(thread_id, run_id),
             accepted="steering" if policy == "steer" else "queued",
         )
         cast.remote_runs.add(remote)
@@ -146,7 +147,8 @@ class Queue:
         with suppress(Over, NotFound, UnknownRun):
             await self._cast.stop(run_id, hard=True, thread_id=thread_id)
 
-    async def _waits(self, thread_id: str, run_id: str) -> bool:
+    async def waits(self, thread_id: str, run_id: str) -> bool:
+        """Whether a message waits, or its run has begun."""
         waiting = any(each.run_id == run_id for each in await self.waiting(thread_id))
         return waiting or await is_used(self._cast, thread_id, run_id)
 

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 Accepted = Literal["started", "queued", "steering"]
 Terminal = RunFinishedEvent | RunErrorEvent
 
-_STATUS = {
-    "success": "completed",
-    "interrupt": "interrupted",
-}  # by the outcome's type; others keep their name
-
 
 @dataclass(frozen=True, slots=True)
 class RunResult:

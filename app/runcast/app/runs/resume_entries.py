@@ -9,6 +9,7 @@ from ag_ui.core import ResumeEntry
 
 from runcast.app.errors import BadRequest
 
+NAMED = 5  # ids in one error
 Answers = Mapping[str, Any] | Sequence[ResumeEntry | Mapping[str, Any]]
 
 
@@ -39,7 +40,7 @@ def check(entries: Sequence[ResumeEntry], waiting: set[str]) -> None:
     unknown, missing = set(given) - waiting, waiting - set(given)
     if unknown:
         raise BadRequest(
-            f"no open question is called {', '.join(sorted(unknown))}; "
+            f"no open question is called {', '.join(sorted(unknown)[:NAMED])}; "
             f"open questions: {', '.join(sorted(waiting)) or 'none'}"
         )
     if missing:

@@ -22,6 +22,8 @@ from runcast.app.runs.run_plan import RunPlan
 from runcast.app.telemetry import RunSpan, run_span
 from runcast.slim import Conflict, RunLog, SlimError, SlimSerializer, SnapshotTaker
 from runcast.slim.folding.run_metadata import METADATA_KEY, metadata_of
+from runcast.slim.tasks import end
+from runcast.slim.values.lifecycles import DELTAS
 
 if TYPE_CHECKING:
     from runcast.slim import AgentState
@@ -134,9 +136,7 @@ class LocalRun:
     async def abandon(self) -> None:
         """Stop driving, as a crash would: the log gets no terminal event, and the run can be resumed."""
         self._abandoned = True
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
+        await end([self._task])
 
     async def release_running(self) -> None:
         """Abandon the run and give its lease back, so that another process finds and resumes it at once."""
@@ -160,6 +160,10 @@ class LocalRun:
         try:
             async with aclosing(self._events()) as events:
                 async for event in events:
+                    # a delta may go before or after what is announced
+                    if type(event) in DELTAS and not self._abandoned:
+                        await self._append(event)
+                        continue
                     async with self._turn:
                         await self._record(event)
         except Conflict as error:  # another owner has the lease: nothing more may be written here

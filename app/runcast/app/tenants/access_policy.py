@@ -25,9 +25,8 @@ from runcast.broadcast.hub.signatures import same
 logger = logging.getLogger("runcast.app")
 
 Identify = Callable[[Mapping[str, str]], Any]  # request headers, lower case -> user or None, or to be awaited
-Authorize = Callable[
-    [Any, str], bool | Awaitable[bool]
-]  # (user, thread id); "" for what belongs to no thread
+# (user, thread id); "" for what belongs to no thread
+Authorize = Callable[[Any, str], bool | Awaitable[bool]]
 TenantOf = Callable[[Any], str | None]  # user -> tenant; None for a user without one
 
 STRANGER = object()  # the user of a request to a local host without its token

@@ -53,22 +53,15 @@ class ForTenant:
                 yield self._own(event) if isinstance(event, RunStartedEvent | RunFinishedEvent) else event
 
     def _own(self, event: RunStartedEvent | RunFinishedEvent) -> Event:
-        update: dict[str, Any] = {name: self._bare(getattr(event, name)) for name in ("thread_id", "run_id")}
-        if isinstance(event, RunStartedEvent):
-            if event.parent_run_id is not None:
-                update["parent_run_id"] = self._bare(event.parent_run_id)
-            if event.input is not None:
-                update["input"] = self._bare_input(event.input)
+        update = self._ids(event)
+        if isinstance(event, RunStartedEvent) and event.input is not None:
+            update["input"] = event.input.model_copy(update=self._ids(event.input))
         return event.model_copy(update=update)
 
-    def _bare_input(self, input: RunAgentInput) -> RunAgentInput:
-        update = {name: self._bare(getattr(input, name)) for name in ("thread_id", "run_id")}
-        if input.parent_run_id is not None:
-            update["parent_run_id"] = self._bare(input.parent_run_id)
-        return input.model_copy(update=update)
-
-    def _bare(self, name: str) -> str:
-        return name.removeprefix(self._prefix)
+    def _ids(self, held: Event | RunAgentInput) -> dict[str, Any]:
+        """The tenant's own ids, of those that are set."""
+        found = {name: getattr(held, name, None) for name in ("thread_id", "run_id", "parent_run_id")}
+        return {name: id.removeprefix(self._prefix) for name, id in found.items() if id is not None}
 
     async def stop(self, run_id: str, *, hard: bool = False) -> None:
         """End a run of this tenant."""

@@ -1,8 +1,8 @@
 """Sends webhooks at least once, each with one id, from one node at a time.
 
-Before a run begins, a note says that its end is to be told (`webhook armed`), so that no kill can lose it. When the run is
-over in the log, that note becomes one note for each webhook (`webhook due`), whose body is retried with growing pauses for
-a day; then it is a dead letter (`webhook dead`), which `doctor` and the metrics show. The notes belong to the thread: they
+Before a run begins, or a message waits, a note says that it is to be told (`webhook armed`), so that no kill can lose it.
+When the run is over in the log, or the message waits, that note becomes one note for each webhook (`webhook due`), whose
+body is retried with growing pauses for a day; then it is a dead letter (`webhook dead`), which `doctor` and the metrics show. The notes belong to the thread: they
 go when it is forgotten. Knows the log and notes; does not know HTTP routes.
 """
 
@@ -74,14 +74,14 @@ class Outbox:
             name = note_id("webhook", self._cast.tenant, thread_id, run_id)
             await self._cast.log.notes.leave(name, box=ARMED, body=b"", thread_id=thread_id, run_id=run_id)
 
-    def over(self, thread_id: str, run_id: str) -> None:
-        """Wake the node that sends: a run of this process is over."""
+    def ring(self, thread_id: str, run_id: str) -> None:
+        """Wake the node that sends: a run of this process is over, or its message waits."""
         if self._cast.options.webhooks:
-            task = asyncio.create_task(self._over(thread_id, run_id), name="runcast webhook over")
+            task = asyncio.create_task(self._ring(thread_id, run_id), name="runcast webhook ring")
             self._later.add(task)
             task.add_done_callback(self._later.discard)
 
-    async def _over(self, thread_id: str, run_id: str) -> None:
+    async def _ring(self, thread_id: str, run_id: str) -> None:
         name = note_id("webhook over", self._cast.tenant, thread_id, run_id)
         try:
             await self._cast.log.notes.leave(
@@ -90,10 +90,17 @@ class Outbox:
         except SlimError as error:
             logger.warning("the webhooks of run %r are sent a little later: %s", run_id, error)
 
-    async def queued(self, thread_id: str, run_id: str, data: dict[str, Any] | None = None) -> None:
-        """Tell that a message waits for its run; once for a run id."""
-        told = {"tenant": self._cast.tenant, "thread_id": thread_id, "run_id": run_id, "status": "queued"}
-        await self.tell("queued", thread_id, run_id, {**told, **(data or {})})
+    async def arm_queued(self, thread_id: str, run_id: str, data: dict[str, Any]) -> None:
+        """Make sure that a message is told which is about to wait for its run; durable when this returns."""
+        if self._hooks("queued", thread_id):
+            told = {"tenant": self._cast.tenant, "thread_id": thread_id, "run_id": run_id, "status": "queued"}
+            await self._cast.log.notes.leave(
+                note_id("webhook queued", self._cast.tenant, thread_id, run_id),
+                box=ARMED,
+                body=orjson.dumps({**told, **data}),
+                thread_id=thread_id,
+                run_id=run_id,
+            )
 
     async def tell(self, happening: Happening, thread_id: str, run_id: str, data: dict[str, Any]) -> None:
         """Write a letter for each webhook that wants to hear of this."""
@@ -144,8 +151,12 @@ class Outbox:
             logger.error("a webhook could not be sent, and is tried again", exc_info=error)
 
     async def _settle(self, note: Note) -> None:
-        """Tell of the run that this note is about, if it is over."""
+        """Tell of the run that this note is about, if it is over, or that its message waits."""
         view, thread_id = self._cast.for_tenant(note.key.tenant), note.key.thread_id
+        if note.body and await view.queue.waits(thread_id, note.run_id):
+            await view.outbox.tell("queued", thread_id, note.run_id, orjson.loads(note.body))
+            await self._cast.log.notes.take(note)
+            return
         runs = await view.log.runs(thread_id)
         run = next((each for each in runs if each.run_id == note.run_id), None)
         if run is None:

@@ -10,12 +10,13 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Mapping
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
 TIMEOUT = 15.0  # seconds for one attempt
 MOST = 8_192  # bytes of an answer that are read
-NAT64 = "64:ff9b::"
+NAT64 = IPv6Network("64:ff9b::/96")
+GLOBAL = IPv6Network("2000::/3")
 
 
 class NotSent(Exception):
@@ -23,9 +24,13 @@ class NotSent(Exception):
 
 
 def is_public(address: str) -> bool:
-    """Whether everyone reaches this address, also when IPv6 wraps it."""
+    """Whether everyone reaches this address, also when IPv6 wraps it. Of IPv6 only what is given out as global unicast is
+    public: other blocks wrap addresses of IPv4 in ways of their own, or mean a site."""
     found = ip_address(address.partition("%")[0])
-    return all(each.is_global and not each.is_multicast for each in (found, *_inside(found)))
+    wrapped = _inside(found)
+    if isinstance(found, IPv6Address) and found not in GLOBAL and not wrapped:
+        return False
+    return all(each.is_global and not each.is_multicast for each in (found, *wrapped))
 
 
 def _inside(found: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
@@ -33,7 +38,7 @@ def _inside(found: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]
         return []
     wrapped: list[IPv4Address | IPv6Address | None] = [found.ipv4_mapped, found.sixtofour]
     wrapped += found.teredo or ()
-    if found.compressed.startswith(NAT64):
+    if found in NAT64:
         wrapped.append(IPv4Address(int(found) & 0xFFFFFFFF))
     return [each for each in wrapped if each is not None]
 
@@ -45,7 +50,7 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bo
             return await _post(url, body, headers, private=private)
     except TimeoutError:
         raise NotSent(f"no answer within {TIMEOUT:.0f} s") from None
-    except (OSError, ValueError, asyncio.IncompleteReadError) as error:
+    except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
         raise NotSent(f"no answer: {type(error).__name__}") from None
 
 

@@ -18,18 +18,8 @@ from urllib.parse import urlsplit
 Happening = Literal["completed", "failed", "interrupted", "queued"]
 ALL: tuple[Happening, ...] = get_args(Happening)
 PREFIX = "whsec_"
-GAPS = (
-    5,
-    30,
-    120,
-    600,
-    1_800,
-    3_600,
-    7_200,
-    14_400,
-    28_800,
-    28_800,
-)  # seconds between attempts: a day in all
+# seconds between attempts: a day in all
+GAPS = (5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 28_800)
 
 
 @dataclass(frozen=True, slots=True)
