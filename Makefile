@@ -94,7 +94,7 @@ picture: setup  ## the pictures in docs/ anew: the demo's own run, killed and re
 	  tests/e2e/test_page_graph.py tests/e2e/test_page_everywhere.py tests/e2e/test_page_pictures.py -k "kills or axe or langgraph or graph or context"
 	for each in $(PICTURED); do cp build/pictures/$${each%=*}.png docs/$${each#*=}.png; done
 
-mutants: setup  ## faults put in by hand, one at a time, against the tests that mirror them; ARGS="--only leases --jobs 4"
+mutants: setup  ## faults, one at a time, and the tests that reach them; ARGS="--only leases", or "--sample 60 --seed 7"
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
 build: setup  ## wheel and sdist in dist/

@@ -102,6 +102,7 @@ class Ways:
         self._home = home
         self._runs = runs
         self._graph = talking(tokens)
+        self._agent = LangGraphAdapter(self._graph)  # made once, as the agents of a `Cast` are
 
     async def alone(self, thread: str) -> None:
         for at in range(self._runs):
@@ -119,7 +120,7 @@ class Ways:
 
     async def _adapted(self) -> Way:
         async def adapted(thread: str) -> None:
-            async for _ in LangGraphAdapter(self._graph).run(asks(thread)):
+            async for _ in self._agent.run(asks(thread)):
                 pass
 
         return self._each(adapted)
@@ -132,7 +133,7 @@ class Ways:
         log = await self._log(redactor)
 
         async def logged(thread: str) -> None:
-            async for event in LangGraphAdapter(self._graph).run(asks(thread)):
+            async for event in self._agent.run(asks(thread)):
                 await log.append(thread, event)
 
         return self._each(logged)
@@ -142,7 +143,7 @@ class Ways:
 
     async def _recorded(self) -> Way:
         log = await self._log(Redactor())
-        events = [event async for event in LangGraphAdapter(self._graph).run(asks("recorded"))]
+        events = [event async for event in self._agent.run(asks("recorded"))]
 
         async def recorded(thread: str) -> None:
             for event in events:
@@ -168,7 +169,7 @@ class Ways:
     async def _shown(self) -> Way:
         log = await self._log(Redactor())
         hub, watching = await self._served()
-        async for event in LangGraphAdapter(self._graph).run(asks("shown")):
+        async for event in self._agent.run(asks("shown")):
             await log.append("shown", event)
         await log.flush()
         entries = await log.entries("shown")
@@ -191,7 +192,7 @@ class Ways:
 
         async def whole(thread: str) -> None:
             await watching(thread)
-            run = await cast.start(LangGraphAdapter(self._graph), asks(thread))
+            run = await cast.start(self._agent, asks(thread))
             await until_shown(hub, thread, (await run.result()).last_seq)
 
         return self._resting(cast, whole)
@@ -203,7 +204,7 @@ class Ways:
         cast = await self._stack.enter_async_context(Cast.open(f"sqlite:///{self._home}/cast.db"))
 
         async def unwatched(thread: str) -> None:
-            await (await cast.start(LangGraphAdapter(self._graph), asks(thread))).result()
+            await (await cast.start(self._agent, asks(thread))).result()
 
         return self._resting(cast, unwatched)
 

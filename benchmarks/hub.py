@@ -16,9 +16,8 @@ from urllib.parse import quote
 
 from benchmarks._hub_peer import CHANNEL, FIRST, envelope, frame_bytes
 from runcast.broadcast import SOKETI, PusherPublisher
-from tests.e2e.pusher import soketi
 
-CLIENTS = 300
+CLIENTS = 300  # few enough that the hub writes every envelope to them by itself
 ROUNDS = 7
 PATHS = {"plain": f"/ws?channel={CHANNEL}", "pusher": "/app/app-key?protocol=7"}
 SUBSCRIBE = quote(json.dumps({"event": "pusher:subscribe", "data": {"auth": "", "channel": CHANNEL}}))
@@ -116,6 +115,8 @@ def row(name: str, ours: float, peer: float, least: float | None) -> dict[str, A
 
 def against_soketi(count: int) -> list[dict[str, Any]]:
     """The same load through soketi's only door, the HTTP API, and through ours: ten events a request."""
+    from tests.e2e.pusher import soketi  # with pytest, which no other measured process should hold
+
     with started("benchmarks._hub_peer", "asgi") as hub:
         ours, _ = over_http(int(hub.answer()), count)
     with soketi() as port:

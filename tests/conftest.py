@@ -6,10 +6,15 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.e2e import oracle as judge
 
 LONG = os.environ.get("RUNCAST_CHAOS", "") not in ("", "0")  # the long form, as `make chaos` runs it
+
+# No property is about time: a busy machine is no fault of the code.
+settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 def missing(sentence: str) -> None:

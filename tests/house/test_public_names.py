@@ -15,6 +15,7 @@ from tests.house.tree import Module, modules, packages, sources
 
 # A `try` asks for a framework and names the extra where it is missing; a `del` forgets it again.
 IMPORTS = (ast.Import, ast.ImportFrom, ast.Assign, ast.Expr, ast.Try, ast.Delete)
+MEANS = {"TYPE_CHECKING", "on_demand"}  # what an `__init__` needs to load its names on demand
 
 every_package = pytest.mark.parametrize("package", packages(), ids=lambda package: package.dotted)
 
@@ -34,7 +35,13 @@ def brought_in(package: Module) -> set[str]:
     names = {
         alias.asname or alias.name for node in found if node.module != "__future__" for alias in node.names
     }
-    return {name for name in names if not name.startswith("_")}
+    return {name for name in names - MEANS if not name.startswith("_")}
+
+
+def for_type_checkers(package: Module) -> list[ast.stmt]:
+    """The imports of a package whose names load on demand."""
+    guards = (node for node in package.tree.body if isinstance(node, ast.If))
+    return [node for guard in guards if ast.unparse(guard.test) == "TYPE_CHECKING" for node in guard.body]
 
 
 @every_package
@@ -52,8 +59,25 @@ def test_no_promise_is_made_twice(package: Module):
 
 @every_package
 def test_a_package_holds_imports_alone(package: Module):
-    for node in package.tree.body:
-        assert isinstance(node, IMPORTS), f"{ast.unparse(node)}: move it to a module of its own"
+    hidden = for_type_checkers(package)
+    for node in [*package.tree.body, *hidden]:
+        on_demand = isinstance(node, ast.If) and set(node.body) <= set(hidden) and is_on_demand(node.orelse)
+        assert on_demand or isinstance(node, IMPORTS), f"{ast.unparse(node)}: move it to a module of its own"
+
+
+def is_on_demand(body: list[ast.stmt]) -> bool:
+    return len(body) == 1 and ast.unparse(body[0]).startswith("__getattr__, __dir__ = on_demand(__name__, {")
+
+
+@every_package
+def test_a_name_that_loads_on_demand_is_the_one_that_type_checkers_see(package: Module):
+    loaded = importlib.import_module(package.dotted)
+    for node in for_type_checkers(package):
+        assert isinstance(node, ast.ImportFrom)
+        place = importlib.import_module(str(node.module))
+        for alias in node.names:
+            assert getattr(loaded, alias.name) is getattr(place, alias.name)
+            assert alias.name in dir(loaded)
 
 
 @every_package

@@ -1,8 +1,9 @@
-"""`make mutants`: one fault at a time in a copy of the tree, and the tests that mirror its file; ends with the share noticed.
+"""`make mutants`: one fault at a time, and the tests that run its lines; ends with the share that was noticed.
 
-`--only leases` narrows the areas, `--jobs 4` runs so many copies at once, `--list` only looks whether every fault still has
-its text. A fault is noticed when a test fails, or does not end. Each fault is tried in a fork of a process that has the
-libraries imported, at a low priority; nothing is written to the tree itself.
+`--only leases` narrows the areas, `--sample 120 --seed 7` takes faults made by rule instead of those that are data,
+`--again` only those that survived last; `--jobs 2` runs so many at once, `--list` only shows them. A fault is noticed when
+a test does not end, or fails with it and passes without. Nothing is written to the tree: a fork has the fault in its memory.
+A program that a test starts has none.
 """
 
 from __future__ import annotations
@@ -11,166 +12,179 @@ import argparse
 import gc
 import importlib
 import os
-import shutil
 import signal
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from queue import SimpleQueue
+from types import FunctionType
 
-from tests.mutants.fault import Fault
+import coverage
+import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.mutants.fault import ROOT, Fault
+from tests.mutants.planting import functions, plant
+from tests.mutants.reach import KEPT, Reach, last_noticing, measuring, remember
+from tests.mutants.rules import sample
+from tests.mutants.running import RESULTS, Child, Results, far, in_children, ordered, run_test
+
 AREAS = ("durability", "leases", "authorization", "redaction")
-HOUSES = ("adapters", "slim", "broadcast", "app")
-LEFT_OUT = shutil.ignore_patterns("node_modules", ".venv", ".git", "__pycache__", ".*_cache", "build", "dist")
-NICE = 5
-PATIENCE = 600.0  # seconds, after which tests that do not end have noticed
-LIBRARIES = (
-    "pytest",
-    "hypothesis",
-    "httpx",
-    "psycopg_pool",
-    "starlette",
-    "uvicorn",
-    "websockets",
-    "ag_ui.core",
+ROOMS = (  # the tests that mirror the risky files
+    *(f"tests/slim/{room}" for room in ("log", "stores", "redaction")),
+    "tests/broadcast/hub",
+    *(f"tests/app/{room}" for room in ("http", "nodes", "webhooks", "keeping", "tenants", "host")),
 )
-Verdict = str  # "noticed", "hangs" or "SURVIVES"
+SURVIVORS = KEPT / "survivors"
+PATIENCE = 40.0  # seconds, and twenty times what a test takes: beyond it, the fault is noticed
+NOTICED, SURVIVES = 1, 0
+NO_TEST = (5,)  # pytest's own answer when it finds none
+WORDS = {NOTICED: "noticed", SURVIVES: "SURVIVES", -signal.SIGALRM: "hangs"}
 
 
-def load(areas: list[str]) -> dict[str, tuple[Fault, ...]]:
-    return {area: importlib.import_module(f"tests.mutants.{area}").FAULTS for area in areas}
+class Trials:
+    """The plugin that tries faults instead of running the tests."""
+
+    def __init__(
+        self, asked: argparse.Namespace, faults: tuple[Fault, ...], at_import: coverage.Coverage
+    ) -> None:
+        self._jobs: int = asked.jobs
+        self._faults = faults
+        self._at_import = at_import
+        self.survivors = 0
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        for fault in self._faults:
+            importlib.import_module(fault.path.partition("/")[2].removesuffix(".py").replace("/", "."))
+        self._at_import.stop()
+        measured = self._at_import.get_data()
+        ran = {each.path: set(measured.lines(str(ROOT / each.path)) or ()) for each in self._faults}
+        _shared_server(session.items)
+        found = functions()
+        gc.collect()
+        gc.freeze()
+        reach = Reach.over(session.items, self._jobs)
+        self._seen, began = Counter[str](), time.monotonic()
+        waiting = list(reversed(self._faults))
+        while waiting:
+            work = (
+                Child(self._trial(each, reach, found[str(ROOT / each.path)], ran[each.path]), each)
+                for each in _taken(waiting)
+            )
+            for fault, answer in in_children(work, self._jobs):
+                if answer == NOTICED and (name := last_noticing(fault)) and not self._is_sound(reach, name):
+                    reach.seconds.pop(name, None)
+                    waiting.append(fault)
+                else:
+                    self._report(fault, answer, reach)
+        total, self.survivors = self._seen.total(), self._seen["SURVIVES"]
+        share = 100 * (1 - self.survivors / max(total, 1))
+        print(f"{total - self.survivors} of {total} noticed ({share:.1f} %); {dict(self._seen)}")
+        print(f"{time.monotonic() - began:.0f} seconds")
+        return True
+
+    def _report(self, fault: Fault, answer: int, reach: Reach) -> None:
+        answer = SURVIVES if answer in NO_TEST else answer
+        word = WORDS.get(answer, f"noticed ({answer})")
+        self._seen[word] += 1
+        why = f"{len(reach.tests(fault))} tests" if answer == SURVIVES else last_noticing(fault)
+        print(f"{word} {why}: {fault}", flush=True)
+        kept = survivors() - {fault.key} | ({fault.key} if answer == SURVIVES else set())
+        SURVIVORS.write_text("\n".join(sorted(kept)))
+
+    def _is_sound(self, reach: Reach, name: str) -> bool:
+        """Whether the test passes without a fault, in a fork of its own."""
+
+        def run(said: Results) -> int:
+            run_test(reach.items[name], far(reach.items[name]), PATIENCE + 20 * reach.seconds.get(name, 1.0))
+            return int(said.took_failure())
+
+        return [answer for _, answer in in_children([Child(run)], 1)] == [0]
+
+    def _trial(
+        self, fault: Fault, reach: Reach, found: list[FunctionType], ran: set[int]
+    ) -> Callable[[Results], int]:
+        items = reach.tests(fault)
+
+        def run(said: Results) -> int:
+            try:
+                if not ran.isdisjoint(fault.lines()):
+                    raise LookupError("it ran at import")
+                plant(ROOT / fault.path, fault.applied(), found)
+            except LookupError:
+                return _anew(fault, items)
+            for item, after in ordered(items):
+                run_test(item, after, PATIENCE + 20 * reach.seconds.get(item.nodeid, 1.0))
+                if said.took_failure():
+                    remember(fault, item.nodeid)
+                    return NOTICED
+            return SURVIVES
+
+        return run
 
 
-@contextmanager
-def copies(count: int) -> Iterator[SimpleQueue[Path]]:
-    """So many copies of the tree."""
-    free: SimpleQueue[Path] = SimpleQueue()
-    with tempfile.TemporaryDirectory(prefix="runcast-mutants-") as folder:
-        for number in range(count):
-            copy = Path(folder) / str(number)
-            shutil.copytree(ROOT, copy, ignore=LEFT_OUT)
-            free.put(copy)
-        yield free
+def _taken(waiting: list[Fault]) -> Iterator[Fault]:
+    while waiting:
+        yield waiting.pop()
 
 
-def tried(fault: Fault, copy: Path) -> Verdict:
-    """Run the fault's tests in a copy that has it."""
-    path = copy / fault.path
-    sound = path.read_text()
-    path.write_text(fault.applied(copy))
-    try:
-        return verdict(fault.tests, copy)
-    finally:
-        path.write_text(sound)
+def _anew(fault: Fault, items: list[pytest.Item]) -> int:
+    """The same in a new interpreter, which takes this one's place."""
+    with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as text:
+        text.write(fault.applied())
+    program = [sys.executable, "-m", "tests.mutants.planting", str(ROOT / fault.path), text.name]
+    if names := [item.nodeid for item in items]:
+        signal.alarm(600)
+        os.execv(sys.executable, [*program, "-x", "-q", "-n0", "-p", "no:cacheprovider", *names])
+    return SURVIVES
 
 
-def verdict(tests: tuple[str, ...], copy: Path) -> Verdict:
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            code = run_tests(tests, copy)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return "SURVIVES" if status == 0 else "noticed"
-        time.sleep(0.05)
-    with suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return "hangs"
+def survivors() -> set[str]:
+    """The keys of the faults that survived when they were tried last."""
+    return set(SURVIVORS.read_text().split()) if SURVIVORS.exists() else set()
 
 
-def run_tests(tests: tuple[str, ...], copy: Path) -> int:
-    """In the child: pytest over the copy. Its own process group, so that what it started ends with it."""
-    os.setpgid(0, 0)
-    silence = os.open(copy / "pytest.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    for stream in (1, 2):
-        os.dup2(silence, stream)
-    import pytest
-
-    os.nice(NICE)
-    os.chdir(copy)
-    for name in [each for each in sys.modules if each.partition(".")[0] in ("tests", "runcast")]:
-        del sys.modules[name]
-    sys.path[:0] = [str(copy), *(str(copy / house) for house in HOUSES)]
-    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[: 1 + len(HOUSES)])
-    return int(
-        pytest.main(
-            ["-x", "-q", "-n0", "-p", "no:cacheprovider", "-W", "ignore:Module already imported", *tests]
-        )
-    )
+def _shared_server(items: list[pytest.Item]) -> None:
+    """Start the session's PostgreSQL here once, for all forks: run a test that uses it."""
+    for item in items:
+        if "postgres_server" in getattr(item, "fixturenames", ()):
+            run_test(item, far(item), PATIENCE)
+            return
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make mutants")
     parser.add_argument("--only", default=",".join(AREAS), help="areas, separated by commas")
+    parser.add_argument("--sample", type=int, default=0, help="so many faults made by rule")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--again", action="store_true", help="only those that survived last")
     parser.add_argument("--grep", default="", help="only faults whose text or path has this in it")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--tests", default=" ".join(ROOMS), help="the tests to choose from")
+    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--sound", action="store_true", help="the tests are known to pass without a fault")
     asked = parser.parse_args()
-    found = {
-        area: [each for each in faults if asked.grep in str(each)]
-        for area, faults in load(asked.only.split(",")).items()
-    }
-    for fault in (each for faults in found.values() for each in faults):
-        fault.applied(ROOT)
-    print({area: len(faults) for area, faults in found.items()}, flush=True)
+    areas = (importlib.import_module(f"tests.mutants.{area}").FAULTS for area in asked.only.split(","))
+    every = (
+        sample(asked.sample, asked.seed) if asked.sample else tuple(each for area in areas for each in area)
+    )
+    last = survivors() if asked.again else None
+    faults = tuple(each for each in every if asked.grep in str(each) and (last is None or each.key in last))
+    for fault in faults:
+        compile(fault.applied(), fault.path, "exec")
+        if asked.list:
+            print(fault)
     if asked.list:
         return 0
-    for name in LIBRARIES:
-        importlib.import_module(name)
-    gc.freeze()
-    survivors: list[Fault] = []
-    seen: Counter[Verdict] = Counter()
-    with copies(asked.jobs) as free, ThreadPoolExecutor(asked.jobs) as pool:
-        every = [each for faults in found.values() for each in faults]
-
-        def is_sound(tests: tuple[str, ...]) -> bool:
-            copy = free.get()
-            try:
-                return verdict(tests, copy) == "SURVIVES"
-            finally:
-                free.put(copy)
-
-        targets = [] if asked.sound else list(dict.fromkeys(each.tests for each in every))
-        broken = [
-            tests for tests, sound in zip(targets, pool.map(is_sound, targets), strict=True) if not sound
-        ]
-        if broken:
-            raise SystemExit(f"without any fault these tests fail: {broken}")
-
-        def judge(fault: Fault) -> tuple[Fault, Verdict, float]:
-            copy, began = free.get(), time.monotonic()
-            try:
-                return fault, tried(fault, copy), time.monotonic() - began
-            finally:
-                free.put(copy)
-
-        for fault, said, seconds in pool.map(judge, every):
-            seen[said] += 1
-            print(f"{said:<9}{seconds:6.1f} s  {fault}", flush=True)
-            if said == "SURVIVES":
-                survivors.append(fault)
-    total = seen.total()
-    print(
-        f"{total - len(survivors)} of {total} noticed ({100 * (1 - len(survivors) / total):.0f} %); {dict(seen)}"
+    sys.path[:0] = [str(ROOT)]
+    at_import = measuring(str(Path(tempfile.mkdtemp()) / "import"))
+    at_import.start()
+    trials = Trials(asked, faults, at_import)
+    code = pytest.main(
+        ["-q", "-s", "-n0", "-p", "no:cacheprovider", "--rootdir", str(ROOT), *asked.tests.split()],
+        [trials, RESULTS],
     )
-    return 1 if survivors else 0
+    return int(code) or int(trials.survivors > 0)
 
 
 if __name__ == "__main__":

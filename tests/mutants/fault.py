@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`old` stands in the file exactly once. `tests` are arguments of pytest: those that mirror the file."""
+    """`old` stands in the file exactly once, or begins at `at`, where a rule made the fault."""
 
     path: str
     old: str
     new: str
-    tests: tuple[str, ...]
+    at: int | None = None
 
-    def applied(self, root: Path) -> str:
+    def applied(self) -> str:
         """The file's text with the fault; raises where the code has changed and the fault has not."""
-        text = (root / self.path).read_text()
-        if text.count(self.old) != 1:
+        text = self.sound()
+        if self.at is None and text.count(self.old) != 1:
             raise LookupError(f"{self.path} has {text.count(self.old)} times, not once:\n{self.old}")
-        return text.replace(self.old, self.new)
+        at = self._begin(text)
+        return text[:at] + self.new + text[at + len(self.old) :]
+
+    def lines(self) -> range:
+        """The lines that `old` stands on."""
+        text = self.sound()
+        at = self._begin(text)
+        first = text.count("\n", 0, at) + 1
+        return range(first, first + self.old.rstrip("\n").count("\n") + 1)
+
+    @property
+    def key(self) -> str:
+        """Names it among all faults."""
+        return sha256(str(self).encode()).hexdigest()[:16]
+
+    def sound(self) -> str:
+        return (ROOT / self.path).read_text()
+
+    def _begin(self, text: str) -> int:
+        return text.index(self.old) if self.at is None else self.at
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.old!r} -> {self.new!r}"
+        return f"{self.path}:{self.lines()[0]}: {self.old!r} -> {self.new!r}"
 
 
-def faults(path: str, tests: str, *pairs: tuple[str, str]) -> tuple[Fault, ...]:
+def faults(path: str, *pairs: tuple[str, str]) -> tuple[Fault, ...]:
     """Several faults of one file."""
-    return tuple(Fault(path, old, new, tuple(shlex.split(tests))) for old, new in pairs)
+    return tuple(Fault(path, old, new) for old, new in pairs)
