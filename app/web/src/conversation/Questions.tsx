@@ -1,5 +1,5 @@
 // The questions that wait for a person, as forms under the draft they belong to. Several are sent together.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Interrupt } from "../client/runcast.js";
 import { Field } from "../forms/Field.js";
 import {
@@ -146,8 +146,11 @@ function Form({ asked, schema, busy, resolved, cancel }: FormGiven) {
     const wrong = schema === null ? new Map<string, string>() : check(given, root);
     setErrors(wrong);
     if (wrong.size === 0) resolved(given);
-    else requestAnimationFrame(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
   };
+  // With the same drawing that shows the errors: a frame later somebody may be typing in another field.
+  useLayoutEffect(() => {
+    if (errors.size > 0) form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+  }, [errors]);
   return (
     <form
       ref={form}

@@ -31,8 +31,8 @@ export function Past({ session }: { session: Session }) {
     const timer = setInterval(
       () => {
         const at = session.moment.value;
-        if (at === null) playing.value = false;
-        else go(at + Math.max(1, Math.round(speed.value / 16)));
+        if (at !== null) go(at + Math.max(1, Math.round(speed.value / 16)));
+        if (session.moment.value === null) playing.value = false; // at once: a step back from now is not played over
       },
       1000 / Math.min(16, speed.value),
     );
