@@ -115,6 +115,6 @@ async def post_run(http: httpx.AsyncClient, agent: str = "parrot", **given: Any)
 
 async def over(cast: Cast, thread_id: str = "t1") -> None:
     """Wait until the thread's newest run has ended."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (await cast.log.runs(thread_id))[-1].status == "in_progress" or cast.active:  # noqa: ASYNC110
             await asyncio.sleep(0.005)

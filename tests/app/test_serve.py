@@ -54,7 +54,7 @@ async def test_whoever_sends_no_whole_headers_is_dropped(sent: bytes) -> None:
     async with hasty() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(sent)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             with suppress(ConnectionResetError):
                 await reader.read()
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
@@ -69,7 +69,7 @@ async def test_a_body_has_a_deadline(request_line: bytes, monkeypatch: pytest.Mo
     async with hasty() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(request_line + b'{"a"')
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             assert f" {TooSlow.status} ".encode() in await reader.readline()
             try:
                 while await reader.read(1_000):

@@ -33,7 +33,7 @@ class RedisProcess:
 
     async def start(self) -> None:
         self._start()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not await self._answers():  # noqa: ASYNC110  a server that starts offers nothing to wait for
                 await asyncio.sleep(0.02)
 

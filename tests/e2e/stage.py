@@ -193,7 +193,7 @@ async def by_uvicorn(app: Any) -> AsyncIterator[uvicorn.Server]:
         await task
 
 
-async def frames(websocket: ClientConnection, count: int, seconds: float = 15.0) -> list[str]:
+async def frames(websocket: ClientConnection, count: int, seconds: float = 60.0) -> list[str]:
     """The next so many text frames."""
     async with asyncio.timeout(seconds):
         return [str(await websocket.recv()) for _ in range(count)]

@@ -35,7 +35,7 @@ async def until_closed(websocket: ClientConnection, *said: str) -> list[str]:
             await websocket.send(text)
     got: list[str] = []
     with suppress(ConnectionClosed):
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(60):
             while True:
                 got.append(str(await websocket.recv()))
     return got
@@ -180,7 +180,7 @@ async def test_a_plain_socket_needs_a_token_or_a_user(served: Stage):
 async def outcome(websocket: ClientConnection) -> int | None:
     """None when it was let in, else the close code."""
     try:
-        said = json.loads(await asyncio.wait_for(websocket.recv(), 5))
+        said = json.loads(await asyncio.wait_for(websocket.recv(), 60))
     except ConnectionClosed:
         return websocket.close_code
     assert said["type"] == "hub.subscribed"

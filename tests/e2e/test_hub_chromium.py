@@ -75,6 +75,6 @@ async def test_echo_in_a_browser_misses_nothing(tmp_path: Path):
 
 
 async def until(so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while not so():  # noqa: ASYNC110  the hub has numbers, no events
             await asyncio.sleep(0.02)

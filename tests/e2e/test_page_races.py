@@ -64,7 +64,7 @@ class Line:
 
     async def has(self, told: Counter[str], path: str, times: int = 1) -> None:
         """Wait until so many answers were made, or sent."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while told[path] < times:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
@@ -168,7 +168,7 @@ async def test_what_ends_between_the_first_reading_and_the_line_is_not_missed(
     await tab.goto(f"{host.url}/?thread=t1")
     await line.has(line.made, "/envelopes")
     gated.open()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while host.cast.active:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     await tab.js("globalThis.join()")

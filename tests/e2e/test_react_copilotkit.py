@@ -82,7 +82,7 @@ class Runtime:
     async def ended(self) -> int:
         """Wait until it ends by itself."""
         assert self._process is not None
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await self._process.wait()
 
     async def __aexit__(self, *_: object) -> None:

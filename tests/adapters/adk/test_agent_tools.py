@@ -235,7 +235,7 @@ async def test_a_reader_that_leaves_while_the_run_is_ahead_ends_it():
     root = agent("root", text(*["word "] * 300), tools=[AgentTool(helper("inner", text("x")))])
     stage = Stage(root)
     asked = RunAgentInput(thread_id="t1", run_id="r", messages=[UserMessage(id="u", content="go")])
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         stream = stage.adapter.run(asked)
         for _ in range(3):
             await anext(stream)

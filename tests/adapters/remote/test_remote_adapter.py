@@ -171,7 +171,7 @@ async def test_a_stop_closes_the_connection_and_the_run():
             events.append(event)
             if len(events) == 5:
                 await adapter.stop("r")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await server.closed.wait()
         await adapter.aclose()
     assert verify(events, "strict") == []

@@ -68,7 +68,7 @@ class Stage:
 
     async def says_more(self) -> Any:
         """Another run; a node that lost the race for a note gives its reservation back in a moment."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while True:
                 with suppress(Busy):
                     return await self.cast.say("t1", "more")

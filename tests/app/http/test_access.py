@@ -180,7 +180,7 @@ async def handshake(app: App, path: str, query: str, client: str, headers: dict[
         "headers": pairs,
         "client": (client, 1),
     }
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await app(scope, receive, send)
     return said
 

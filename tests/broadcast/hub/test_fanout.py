@@ -96,7 +96,7 @@ async def nodes(
         try:
             for node in found if listening else []:
                 await node.fanout.__aenter__()
-                await asyncio.wait_for(node.fanout.connected.wait(), 5)
+                await asyncio.wait_for(node.fanout.connected.wait(), 60)
             yield found
         finally:
             for node in found:
@@ -104,7 +104,7 @@ async def nodes(
                 await node.out.aclose(0.2)
 
 
-async def until(so: Callable[[], bool], what: Callable[[], object], seconds: float = 8.0) -> None:
+async def until(so: Callable[[], bool], what: Callable[[], object], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not so():
         assert time.monotonic() < end, what()
@@ -234,7 +234,7 @@ async def test_a_stream_that_forgot_is_mended_from_history() -> None:
         assert await one.out.flush(5)
         await redis.ask("DEL", f"runcast:stream:{CHANNEL}")
         async with RedisFanout(two.hub, redis.url) as again:
-            await asyncio.wait_for(again.connected.wait(), 5)
+            await asyncio.wait_for(again.connected.wait(), 60)
             await one.run("r3", 5)
             await settled(one.log, there)
         assert text(there) == words(("r1", 5), ("r2", 5), ("r3", 5))

@@ -85,7 +85,7 @@ def redis_process(folder: Path, *options: str) -> Iterator[int]:
 
 
 async def answering(client: Any) -> Any:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             try:
                 await client.ping()
@@ -186,7 +186,7 @@ async def test_the_documents_consumer_reads_from_a_position_and_then_live(redis_
     target = RedisPublisher(redis_server)
     await target.publish(CHANNEL, [chunk(n, "a") for n in range(1, 6)])
     got: list[int] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         async for envelope in space["follow"](redis_server, "t", after=3):
             got.append(envelope.seq)
             if envelope.seq == 5:

@@ -102,7 +102,7 @@ async def test_what_waits_is_written_after_some_milliseconds(store_url: str):
         await log.append(THREAD, started())
         await log.append(THREAD, custom(1))
         assert log.stats().unflushed == 1
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             async for entry in log.attach(THREAD, after=1):
                 assert entry.seq == 2
                 break

@@ -25,7 +25,7 @@ def custom(n: int) -> CustomEvent:
 
 
 async def first(log: RunLog, count: int, **options: int) -> list[Entry]:
-    async with asyncio.timeout(10), aclosing(log.attach(THREAD, **options)) as entries:
+    async with asyncio.timeout(60), aclosing(log.attach(THREAD, **options)) as entries:
         return [
             entry for _, entry in zip(range(count), [await anext(entries) for _ in range(count)], strict=True)
         ]

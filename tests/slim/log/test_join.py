@@ -56,7 +56,7 @@ def own_runs(events: Sequence[AnyEvent]) -> list[AnyEvent]:
 async def joined(log: RunLog, last: int, *, at: int | None = None, after: int | None = None) -> list[Portion]:
     """All portions up to the last entry."""
     portions: list[Portion] = []
-    async with asyncio.timeout(10), aclosing(log.join(THREAD, at=at, after=after)) as found:
+    async with asyncio.timeout(60), aclosing(log.join(THREAD, at=at, after=after)) as found:
         async for portion in found:
             portions.append(portion)
             if portion.seq >= last:

@@ -73,7 +73,7 @@ async def test_a_write_that_failed_is_tried_again_by_itself(monkeypatch: pytest.
         await asyncio.sleep(0.07)
         assert log.stats().store_errors >= 2, "it was tried more than once"
         store.down = False
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             async for entry in log.attach(THREAD, after=1):
                 assert entry.seq == 2
                 break

@@ -20,7 +20,7 @@ async def test_a_note_is_left_heard_read_and_taken_off_by_one(shared_url: str):
             "stop r1", box="to there", thread_id="t1", run_id="r1", body=b"now", lasting_ms=60_000
         )
         assert isinstance(left, Note)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await ear.wait()
         ear.close()
         (note,) = await there.notes.read("to there")

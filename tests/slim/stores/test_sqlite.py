@@ -52,7 +52,7 @@ async def test_a_file_opened_for_reading_is_read_while_another_writes(tmp_path: 
         await take(reading, owner="other")
     watch = await reading.watch(THREAD)
     await writing.append(batch(lease, 4, run=run))
-    await asyncio.wait_for(watch.wait(), 5)
+    await asyncio.wait_for(watch.wait(), 60)
     assert seqs(await reading.events(THREAD, after=3)) == [4]
     watch.close()
     await reading.close()
@@ -151,7 +151,7 @@ async def test_the_commits_of_another_process_ring_here(tmp_path: Path):
     with child(WRITE, url, "elsewhere"):
         seen = 0
         while seen < 201:
-            await asyncio.wait_for(watch.wait(), 20)
+            await asyncio.wait_for(watch.wait(), 60)
             seen = (await store.events(key, after=0)).last_seq
     watch.close()
     await store.close()
