@@ -46,6 +46,7 @@ async def subscribed(redis: RedisCluster, count: int) -> None:
 async def begun(one: Node, two: Node) -> Reader:
     """A reader of the second node, which has what the first one has written."""
     await one.run("r0", 3)
+    assert await one.out.flush(60)
     await settled(one.log, here := await one.reader("here"))
     there = await two.reader("there", here.position)
     await until(lambda: two.hub.position(CHANNEL) == here.position, two.fanout.stats)
@@ -56,7 +57,9 @@ async def test_readers_at_every_shard_have_everything_and_one_order(tmp_path: Pa
     async with RedisCluster(tmp_path) as redis, nodes(redis.url) as (one, two):
         there = await begun(one, two)
         for number in range(1, 5):
-            await (one, two)[number % 2].run(f"r{number}")
+            worker = (one, two)[number % 2]
+            await worker.run(f"r{number}")
+            assert await worker.out.flush(60), "what comes late, after the next worker's, has no place in the stream"
         await settled(one.log, there)
         assert text(there) == words(*((f"r{number}", 20) for number in range(1, 5)))
         assert two.fanout.stats()["heard"] > 0
