@@ -21,7 +21,10 @@ for words in json.loads(sys.argv[1]):
     assert shown.exit_code == 0 and "Usage" in shown.output, shown.output
     print(json.dumps([words, sorted(sys.modules)]))
 """
-SIGNATURES = {"archive_commands", "commands", "common", "keeping_commands", "run_commands", "say_command", "thread_commands"}  # fmt: skip
+SIGNATURES = {
+    *("archive_commands", "commands", "common", "keeping_commands", "printing", "run_commands", "say_command"),
+    "thread_commands",
+}  # fmt: skip
 WORK = {
     *("ag_ui", "aiosqlite", "google", "jsonpatch", "langchain_core", "langgraph", "orjson", "psycopg", "pydantic_settings"),
     *("redis", "sqlite3", "starlette", "uvicorn", "websockets"),

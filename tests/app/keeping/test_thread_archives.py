@@ -39,6 +39,7 @@ from runcast.adapters.adk import AdkAdapter
 from runcast.adapters.langgraph import LangGraphAdapter, LangGraphOptions
 from runcast.adapters.langgraph.running.kept_checkpoints import KeptCheckpoints
 from runcast.app import BadRequest, Cast
+from runcast.app.keeping import thread_archives
 from tests.app.agents import Gated, parrot
 from tests.app.nodes.conftest import postgres_server, url
 from tests.app.nodes.stage import ask, until
@@ -341,6 +342,36 @@ async def test_what_cannot_be_imported_leaves_nothing_and_what_is_there_stays() 
         assert [each.thread_id for each in await cast.log.threads()] == ["t1"]
     async with Cast.open("memory://", watch=False) as cast:
         assert await cast.log.archive.import_all(lines_of(*archive)) == ["t1"], "a log takes what is its own"
+
+
+async def test_an_archive_that_was_cut_leaves_nothing() -> None:
+    async with Cast.open("memory://", agents=[parrot], watch=False) as cast:
+        await (await cast.say("t1", "one")).result()
+        await (await cast.say("t1", "two")).result()
+        whole = await exported(cast)
+    second = max(at for at, line in enumerate(whole) if line.startswith(b'{"run":'))
+    other = whole[0].replace(b'"t1"', b'"t2"')
+    async with Cast.open("memory://", agents=[parrot], watch=False) as cast:
+        for lines in (whole[:1], whole[: second - 1], whole[:second], whole[: second + 3], [whole[0], other]):
+            with pytest.raises(BadRequest, match="was cut"):
+                await imported(cast, lines)
+            assert await cast.log.threads() == []
+        with pytest.raises(BadRequest, match="last_seq"):
+            await imported(cast, [whole[0].replace(b'"last_seq"', b'"x"'), *whole[1:]])
+        assert (await imported(cast, whole)).threads == ["t1"]
+
+
+async def test_what_is_held_in_memory_of_an_archive_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Cast.open("memory://", agents=[parrot], watch=False) as cast:
+        await (await cast.say("t1", "one")).result()
+        archive = await exported(cast)
+    letter = b'{"beside":"letter"}\n'
+    monkeypatch.setattr(thread_archives, "MOST_BESIDE", len(letter) * 9 + sum(map(len, archive)))
+    async with Cast.open("memory://", agents=[parrot], watch=False) as cast:
+        with pytest.raises(BadRequest, match="bytes beside its log"):
+            await imported(cast, [*archive, *[letter] * 99])
+        assert await cast.log.thread("t1") is None
+        assert (await imported(cast, [*archive, *[letter] * 9])).left == {"webhooks' letters": 9}
 
 
 async def test_messages_that_wait_begin_only_where_that_is_asked_for() -> None:

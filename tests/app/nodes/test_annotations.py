@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runcast.app import BadRequest, Cast, NotFound
+from runcast.app.nodes import annotations
 from runcast.broadcast import Broadcaster, MemoryPublisher, Position, channel_for
 from runcast.slim import MemoryStore, RunLog, fold, verify
 from tests.app.agents import Gated, asker, parrot
@@ -72,6 +73,7 @@ def test_what_was_noted_stands_whatever_happens_to_the_thread(steps: list[Step])
                     await host.log.archive.compact("t1")
                 else:
                     await host.log.archive.prune(keep_bytes=0)
+                assert bare(await host.annotations.of("t1")) == list(model.values())
             kept = list(model.values())
             assert bare(await host.annotations.of("t1")) == await watched(host) == kept
             assert len(await host.log.runs("t1")) == runs
@@ -176,6 +178,41 @@ async def test_many_at_once_are_all_kept_and_no_run_is_refused_for_them(tmp_path
         await run.result()
         assert {row["id"] for row in await host.annotations.of("t1")} == {str(n) for n in range(12)}
         assert verify([entry.event for entry in await host.log.entries("t1")]) == []
+
+
+async def test_what_was_read_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Cast.open("memory://", agents=[parrot], watch=False) as host:
+        for thread in ("t1", "t2"):
+            await (await host.say(thread, "hello")).result()
+            await host.annotations.add(thread, "tag", {}, id=thread)
+        known, places, read = await host.annotations.of("t1"), list[int](), host.log.entries
+
+        async def counted(thread_id: str, after: int = 0, *rest: Any, **more: Any) -> Any:
+            places.append(after)
+            return await read(thread_id, after, *rest, **more)
+
+        monkeypatch.setattr(host.log, "entries", counted)
+        assert await host.annotations.of("t1") == known
+        assert min(places) >= known[-1].get("seq", 0)
+        monkeypatch.setattr(annotations, "KEPT", 2)  # room for one thread
+        await host.annotations.of("t2")
+        places.clear()
+        assert await host.annotations.of("t1") == known
+        assert min(places) == 0
+
+
+async def test_so_many_stand_in_a_thread_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(annotations, "MOST", 3)
+    async with Cast.open("memory://", agents=[parrot], watch=False) as host:
+        await (await host.say("t1", "hello")).result()
+        for n in range(3):
+            await host.annotations.add("t1", "tag", {"n": n}, id=str(n))
+        with pytest.raises(BadRequest, match="3 annotations stand"):
+            await host.annotations.add("t1", "tag", {}, id="more")
+        await host.annotations.add("t1", "tag", {"n": 9}, id="0")
+        await host.annotations.add("t1", "tag", None, id="1")
+        await host.annotations.add("t1", "tag", {}, id="more")
+        assert [row["id"] for row in await host.annotations.of("t1")] == ["2", "0", "more"]
 
 
 async def test_a_note_needs_a_thread_and_a_shape() -> None:

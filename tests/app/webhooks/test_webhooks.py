@@ -27,7 +27,8 @@ from runcast.app import AnswerLinks, Cast, Gone, NotAllowed, TooLarge, Webhook
 from runcast.app.cli.doctor import examine
 from runcast.app.errors import TooSlow
 from runcast.app.host.prometheus import numbers
-from runcast.app.http import http_messages
+from runcast.app.http import answer_page, http_messages
+from runcast.app.http.http_messages import ApiRequest
 from runcast.app.webhooks import outbox
 from runcast.app.webhooks.posting import NotSent, is_public, post
 from runcast.app.webhooks.webhook import GAPS, signed
@@ -372,6 +373,30 @@ async def test_a_link_shows_the_question_and_answers_it_once() -> None:
         assert (await host.http.get(path(first.run_id, 10**6))).status_code == 410
         assert (await host.http.get(link[:-2] + "AA")).status_code == 403
         assert (await host.http.get("/threads/t1/runs")).status_code == 403  # the link opens nothing else
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "status"), [(ApiRequest, "read", 410), (answer_page, "told_of", 409)]
+)
+async def test_a_link_answers_no_later_question_of_the_same_id(
+    monkeypatch: pytest.MonkeyPatch, place: Any, name: str, status: int
+) -> None:
+    links, known = AnswerLinks("https://host", "s" * 32), getattr(place, name)
+    async with serving(Cast.open("memory://", agents=[asker], answer_links=links)) as host:
+        first = await (await host.cast.say("t1", "go")).result()
+
+        async def meanwhile(*given: Any) -> Any:
+            found = await known(*given)
+            monkeypatch.setattr(place, name, known)
+            await (await host.cast.resume("t1", {"q1": "by its owner"})).result()
+            await (await host.cast.say("t1", "again")).result()
+            return found
+
+        monkeypatch.setattr(place, name, meanwhile)
+        link = links.link("", "t1", first.run_id, now=int(time.time())).removeprefix("https://host")
+        assert (await host.http.post(link, data={"a0": "by the link"})).status_code == status
+        statuses = [each.status for each in await host.cast.log.runs("t1")]
+        assert statuses == ["interrupted", "completed", "interrupted"]
 
 
 async def test_the_form_of_a_link_has_a_deadline_and_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

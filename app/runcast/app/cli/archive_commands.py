@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from runcast.app.cli.common import compactly, finish, guarded, known, line, opened, thread_ids, working
+from runcast.app.cli.common import compactly, guarded, known, opened, thread_ids, working
+from runcast.app.cli.printing import finish, line, plain
 from runcast.app.cli.run_commands import TARGET
 from runcast.app.cli.thread_commands import Json, Tenant, Url, screen
 from runcast.app.errors import BadRequest
@@ -67,9 +68,9 @@ def export(
             if evidence and thread is not None:
                 name = run or (await log.runs(thread))[-1].run_id
                 artifact = export_evidence(await log.entries(thread), run_id=name, projection="fold")
-                _write(output, compactly(artifact) + b"\n")
+                _write(output, compactly(artifact))
             elif markdown and thread is not None:
-                _write(output, (await _markdown(log, thread)).encode())
+                _write(output, plain(await _markdown(log, thread)).encode())
             else:
                 async with _archives(whole, tenant, url, agent) as archives:
                     if output is None:
@@ -102,9 +103,9 @@ async def _markdown(log: RunLog, thread: str) -> str:
 
 def _write(output: Path | None, data: bytes) -> None:
     if output is None:
-        sys.stdout.buffer.write(data)
+        line(data)
     else:
-        output.write_bytes(data)
+        output.write_bytes(data.rstrip(b"\n") + b"\n")
 
 
 @guarded
@@ -132,9 +133,9 @@ def import_(
         finish({"thread_id": done.threads[-1], "threads": done.threads, "left_out": dict(done.left)})
         return
     for thread in done.threads:
-        screen.print(f"imported thread {thread}", markup=False)
+        screen.print(f"imported thread {thread}")
     for what, count in done.left.items():
-        screen.print(f"left out: {what} ({count})", markup=False)
+        screen.print(f"left out: {what} ({count})")
 
 
 @asynccontextmanager
@@ -154,5 +155,12 @@ async def _archives(
 
 
 async def _stdin() -> AsyncIterator[bytes]:
-    for each in sys.stdin.buffer:
+    from runcast.slim.archive.line_files import LONGEST, PIECE
+    from runcast.slim.wire.splitters import LineSplitter
+
+    splitter = LineSplitter(LONGEST)
+    while piece := await asyncio.to_thread(sys.stdin.buffer.read, PIECE):
+        for _, each in splitter.feed(piece):
+            yield each
+    for _, each in splitter.finish():
         yield each

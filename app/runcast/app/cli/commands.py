@@ -13,10 +13,11 @@ from importlib.util import find_spec
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
 from runcast.app.cli import archive_commands, keeping_commands, run_commands, say_command, thread_commands
-from runcast.app.cli.common import finish, guarded
+from runcast.app.cli.common import guarded
+from runcast.app.cli.printing import Screen, finish, say
 
 app = typer.Typer(
     name="runcast",
@@ -32,7 +33,7 @@ RUNS, THREADS, CARE = "Run and watch", "Read threads", "Maintain the log"
 
 def _version(asked: bool) -> None:
     if asked:
-        print(f"runcast {metadata.version('runcast')}")
+        say(f"runcast {metadata.version('runcast')}")
         raise typer.Exit
 
 
@@ -124,10 +125,10 @@ def doctor(
     if json:
         finish([{"what": each.what, "mark": each.mark, "told": each.text} for each in found])
     else:
-        screen = Console(highlight=False, soft_wrap=True)
+        screen = Screen(soft_wrap=True)
         for each in found:
-            screen.print(f"{MARKS[each.mark]}  {each.what:<28}", end="")
-            screen.print(each.text, markup=False)
+            screen.print(Text.from_markup(MARKS[each.mark]), f" {each.what:<28}", end="")
+            screen.print(each.text)
     if any(each.mark == "bad" for each in found):
         raise typer.Exit(1)
 

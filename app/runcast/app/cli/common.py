@@ -1,4 +1,4 @@
-"""Shared by all commands: errors as one sentence and an exit code, output as JSON, bars for long work.
+"""Shared by all commands: errors as one sentence and an exit code, bars for long work.
 
 Knows codes; does not know commands. What only a running command needs is imported when it runs, here and in the commands:
 help and completion are quick.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import json
 import logging
 import os
+import re
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import typer
 
+from runcast.app.cli.printing import complain
 from runcast.app.errors import AppError, BadRequest, NotFound
 from runcast.broadcast.errors import BroadcastError
 from runcast.slim.errors import SlimError, UnknownThread
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from runcast.slim import RunLog
 
 SQLITE = "sqlite:///"
+HARMLESS = re.compile(r"[\w@%+=:,./][\w@%+=:,./-]*", re.ASCII)  # in any shell
 PATIENCE = 3.0  # seconds for a store to answer
 
 P = ParamSpec("P")
@@ -75,19 +77,8 @@ def _understood(error: Exception) -> Exception:
 
 
 def _failed(error: Exception, code: int) -> typer.Exit:
-    print(f"runcast: {error}", file=sys.stderr)
+    complain(str(error))
     return typer.Exit(code)
-
-
-def finish(value: Any) -> None:
-    """Print one JSON value."""
-    print(json.dumps(value, ensure_ascii=False, indent=None if isinstance(value, str) else 2, default=str))
-
-
-def line(value: bytes) -> None:
-    """Print one line of JSON as it is."""
-    sys.stdout.buffer.write(value.rstrip(b"\n") + b"\n")
-    sys.stdout.flush()
 
 
 def compactly(value: Any) -> bytes:
@@ -112,7 +103,10 @@ def working(what: str, total: int | None = None) -> Generator[Callable[[], None]
 
 
 def thread_ids(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Thread ids for a shell's completion; none without a log, since completing must not create one."""
+    """Thread ids for a shell's completion; none without a log, since completing must not create one.
+
+    A shell would run what it is handed: only ids that mean nothing to it.
+    """
     from runcast.app.cli.settings import Settings
 
     url = str(ctx.params.get("url") or Settings().url)
@@ -122,7 +116,9 @@ def thread_ids(ctx: typer.Context, incomplete: str) -> list[str]:
             return [each.thread_id for each in await log.threads(limit=1_000)]
 
     try:
-        return [each for each in asyncio.run(work()) if each.startswith(incomplete)]
+        return [
+            each for each in asyncio.run(work()) if each.startswith(incomplete) and HARMLESS.fullmatch(each)
+        ]
     except Exception:  # noqa: BLE001  a completing shell cannot show an error
         return []
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from runcast.app.cli.common import finish, guarded, known, opened, working
+from runcast.app.cli.common import guarded, known, opened, working
+from runcast.app.cli.printing import finish, say
 from runcast.app.cli.thread_commands import Json, Thread, Url, print_numbers
 from runcast.app.errors import BadRequest
 
@@ -60,7 +61,7 @@ def rm(
             "forgetting": "gone from the log; workers delete what the agents' frameworks keep",
             "free": "its id may be used again",
         }
-        print(f"{thread}: {texts[status]}")
+        say(f"{thread}: {texts[status]}")
 
 
 @guarded

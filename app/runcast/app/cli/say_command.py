@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from runcast.app.cli.common import finish, guarded, opened, thread_ids
+from runcast.app.cli.common import guarded, opened, thread_ids
+from runcast.app.cli.printing import finish
+from runcast.app.cli.printing import say as printed
 from runcast.app.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -57,4 +59,4 @@ def say(
     if json:
         finish({"thread_id": run.thread_id, "run_id": run.run_id, "status": run.accepted})
     else:
-        print(f"{run.accepted}: run {run.run_id}")
+        printed(f"{run.accepted}: run {run.run_id}")

@@ -16,6 +16,7 @@ from typing import Any
 from runcast.adapters import Adapter
 from runcast.adapters.frameworks import Hosting
 from runcast.app.cli.common import opened
+from runcast.app.cli.printing import PlainLines, say
 from runcast.app.cli.settings import Settings
 from runcast.app.cli.targets import enter, find, load
 from runcast.app.errors import BadRequest
@@ -62,7 +63,7 @@ async def run(settings: Settings, served: Served) -> None:
             await cast.recover(settings.recover)
         log.info("garbage collections leave out the %s objects of the start", f"{freeze():,}")
         first = cast.access.first_url(address(listening))
-        print(f"runcast is at {first}", flush=True)
+        say(f"runcast is at {first}")
         if settings.browser and settings.page:
             open_browser(first)
         try:
@@ -86,7 +87,7 @@ async def adapters_of(served: Served, stack: AsyncExitStack) -> list[Adapter]:
 
 def log_to_stderr(level: str, form: str = "text") -> None:
     """Log lines carry their thread and run, those of agents too."""
-    handler = logging.StreamHandler()
+    handler = PlainLines()
     if form == "json":
         handler.setFormatter(JsonLines())
     handler.addFilter(RunIds())

@@ -20,6 +20,7 @@ from typing import Any
 
 from runcast.adapters import Adapter
 from runcast.adapters.frameworks import Hosting, Project, frameworks
+from runcast.app.cli.printing import complain
 from runcast.app.errors import BadRequest
 from runcast.app.host.agent_adapters import as_adapter
 
@@ -63,7 +64,7 @@ def _in_project(text: str, path: Path) -> list[Target]:
 
 def _enter(project: Project) -> None:
     for note in project.notes:
-        print(f"runcast: {note}", file=sys.stderr)
+        complain(note)
     for folder in reversed(project.paths):
         _import_from(folder)
     for name, value in project.env.items():

@@ -11,10 +11,10 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from runcast.app.cli.common import finish, guarded, known, line, opened, thread_ids, working
+from runcast.app.cli.common import guarded, known, opened, thread_ids, working
+from runcast.app.cli.printing import Screen, finish, line
 from runcast.app.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ After = Annotated[int, typer.Option(help="Begin after this seq.", min=0)]
 UntilEnd = Annotated[bool, typer.Option("--until-end", help="Stop when a run has ended.")]
 PAGE = 500  # entries read at once
 LAST = 5  # messages that `show` prints
-screen = Console(highlight=False)
+screen = Screen()
 
 
 @guarded
@@ -85,7 +85,7 @@ def show(thread: Thread, url: Url = None, json: Json = False) -> None:
         if len(messages) > LAST:
             screen.print(f"… {len(messages) - LAST} earlier messages: `runcast export --markdown` has all")
         for message in messages[-LAST:]:
-            screen.print(f"{message['role']}: {str(message['content'])[:300]}", markup=False)
+            screen.print(f"{message['role']}: {str(message['content'])[:300]}")
 
     asyncio.run(work())
 
@@ -140,7 +140,7 @@ def _print(seq: int, event: Any, as_json: bool) -> None:
         return
     words = ("delta", "step_name", "tool_call_name", "content", "message", "name")
     text = next((str(getattr(event, word)) for word in words if getattr(event, word, None)), "")
-    screen.print(f"{seq:>6}  {getattr(event.type, 'value', event.type)!s:<26} {text[:160]!r}", markup=False)
+    screen.print(f"{seq:>6}  {getattr(event.type, 'value', event.type)!s:<26} {text[:160]!r}")
 
 
 @guarded

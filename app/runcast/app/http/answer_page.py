@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 import orjson
@@ -16,7 +16,10 @@ import orjson
 from runcast.app.errors import BadRequest, Gone, NotFound
 from runcast.app.host.cast import Cast
 from runcast.app.http.http_messages import Answer, ApiRequest
+from runcast.app.runs.resume_entries import entries_in
+from runcast.app.webhooks.answer_links import Asked
 from runcast.app.webhooks.letters import told_of
+from runcast.slim import RunInfo
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'",
@@ -31,35 +34,51 @@ LONGEST = 100_000  # bytes of an answer
 
 async def ask(request: ApiRequest, token: str) -> Answer:
     """The open questions of one run, with a form; by a signed link."""
-    _, asked = await _asked(request, token)
-    fields = "".join(_field(number, each) for number, each in enumerate(asked["interrupts"]))
+    open_ = await _open(request, _read(request, token))
+    fields = "".join(_field(number, each) for number, each in enumerate(open_.questions))
     return _page(f'<form method="post">{fields}<button>Send the answer</button></form>')
 
 
 async def answer(request: ApiRequest, token: str) -> Answer:
     """Answer the open questions of one run, once; by a signed link."""
-    cast, asked = await _asked(request, token)
-    given = await _form(request)
+    wanted = _read(request, token)
+    given = await _form(request)  # first: meanwhile the thread may move on
+    open_ = await _open(request, wanted)
     answers: dict[str, Any] = {}
-    for number, each in enumerate(asked["interrupts"]):
+    for number, each in enumerate(open_.questions):
         if f"a{number}" not in given:
             raise BadRequest("answer every question")
         answers[each["id"]] = _value(given[f"a{number}"], each)
-    await cast.resume(asked["thread_id"], answers)
+    # of this run, whatever is the newest by then: a later question may have the same id
+    await open_.cast.launcher.resume(open_.run, wanted.thread_id, entries_in(answers))
     return _page("<p>Your answer was sent. You may close this page.</p>")
 
 
-async def _asked(request: ApiRequest, token: str) -> tuple[Cast, dict[str, Any]]:
-    """The cast and the questions, if the run still waits for their answers."""
+class _Open(NamedTuple):
+    """A run that waits for answers."""
+
+    cast: Cast
+    run: RunInfo
+    questions: list[dict[str, Any]]
+
+
+def _read(request: ApiRequest, token: str) -> Asked:
     links = request.cast.options.answer_links
     if links is None:
         raise NotFound("this host has no links that answer")
-    wanted = links.read(token, now=int(time.time()))
+    return links.read(token, now=int(time.time()))
+
+
+async def _open(request: ApiRequest, wanted: Asked) -> _Open:
+    """The run of a link, if it still waits for answers."""
     cast = request.cast.for_tenant(wanted.tenant)
     runs = await cast.log.runs(wanted.thread_id)
     if not runs or runs[-1].run_id != wanted.run_id or runs[-1].status != "interrupted":
         raise Gone("this question was answered already, or its thread has moved on")
-    return cast, await told_of(cast, wanted.thread_id, runs[-1])
+    questions = (await told_of(cast, wanted.thread_id, runs[-1])).get("interrupts")
+    if not questions:
+        raise Gone("the words of this question are pruned: answer in the thread itself")
+    return _Open(cast, runs[-1], questions)
 
 
 async def _form(request: ApiRequest) -> dict[str, str]:

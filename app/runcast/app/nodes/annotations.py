@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NotRequired
 from typing import cast as typed
 
@@ -27,12 +27,15 @@ from runcast.slim.values.type_guards import is_object
 
 if TYPE_CHECKING:
     from runcast.app.host.cast import Cast
+    from runcast.slim import Entry
 
 NAME = "runcast.annotation"
 MARK = b"annotation"  # begins the body of a note to a worker
 LONGEST_TYPE = 64  # characters
 LARGEST = 4_000  # bytes of a payload as JSON, so that no envelope has to cut it
 PATIENCE, PAUSE = 20.0, 0.05  # seconds that a run's worker is waited for, and between two looks
+MOST = 2_000  # that stand in one thread: they are one answer
+KEPT = 10 * MOST  # that are held in memory, of the threads asked for last
 _PAGE = 1_000  # entries read at once
 
 
@@ -62,26 +65,53 @@ class Aside:
         """Return at once."""
 
 
+@dataclass(slots=True)
+class Standing:
+    """The annotations of a thread up to a position."""
+
+    after: int = 0
+    history: str | None = None  # that the position was taken from
+    by_id: dict[str, Annotation] = field(default_factory=dict[str, Annotation])
+
+    def feed(self, entry: Entry) -> None:
+        """Read one entry: the newest of an id stands, unless it is taken back."""
+        self.after, self.history = entry.seq, entry.history
+        value: Any = entry.event.value if isinstance(entry.event, CustomEvent) else None
+        if is_object(value) and getattr(entry.event, "name", "") == NAME:
+            id = str(value.get("id"))
+            self.by_id.pop(id, None)
+            if value.get("payload") is not None:
+                self.by_id[id] = typed("Annotation", {**value, "at": entry.at, "seq": entry.seq})
+
+
 class Annotations:
     """The annotations of the threads of one cast, as `Cast.annotations`."""
 
     def __init__(self, cast: Cast) -> None:
         self._cast = cast
+        self._read: dict[str, Standing] = {}  # by thread, the one asked for last at the end
 
     async def of(self, thread_id: str) -> list[Annotation]:
         """The thread's annotations as they stand, oldest first: the newest of each id, without those taken back."""
-        found: dict[str, Annotation] = {}
-        after = 0
-        while entries := await self._cast.log.entries(thread_id, after, _PAGE):
-            after = entries[-1].seq
+        return list((await self._standing(thread_id)).by_id.values())
+
+    async def _standing(self, thread_id: str) -> Standing:
+        """The thread's annotations; of what was read before, nothing is read again."""
+        found = self._read.pop(thread_id, None) or Standing()
+        try:
+            await self._read_on(thread_id, found)
+        except UnknownThread:  # its history is another one now, or what stood here is pruned
+            found = Standing()
+            await self._read_on(thread_id, found)
+        self._read[thread_id] = found
+        while sum(len(each.by_id) + 1 for each in self._read.values()) > KEPT:
+            del self._read[next(iter(self._read))]
+        return found
+
+    async def _read_on(self, thread_id: str, found: Standing) -> None:
+        while entries := await self._cast.log.entries(thread_id, found.after, _PAGE, epoch=found.history):
             for entry in entries:
-                value: Any = entry.event.value if isinstance(entry.event, CustomEvent) else None
-                if is_object(value) and getattr(entry.event, "name", "") == NAME:
-                    id = str(value.get("id"))
-                    found.pop(id, None)
-                    if value.get("payload") is not None:
-                        found[id] = typed("Annotation", {**value, "at": entry.at, "seq": entry.seq})
-        return list(found.values())
+                found.feed(entry)
 
     async def add(
         self,
@@ -98,6 +128,11 @@ class Annotations:
             raise BadRequest(f"metaType must be 1 to {LONGEST_TYPE} characters")
         if payload is not None and len(orjson.dumps(payload)) > LARGEST:
             raise BadRequest(f"payload must be at most {LARGEST} bytes of JSON")
+        known = await self._standing(thread_id)
+        if payload is not None and id not in known.by_id and len(known.by_id) >= MOST:
+            raise BadRequest(
+                f"{MOST} annotations stand in this thread: take some back, with a payload of null"
+            )
         value = Annotation(id=id or self._cast.options.new_id(), metaType=meta_type, payload=payload)
         if by is not None:
             value["by"] = by

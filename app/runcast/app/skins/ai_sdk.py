@@ -30,13 +30,16 @@ DONE = b"data: [DONE]\n\n"
 PAGE = 1_000  # entries read at once
 FRESH_MS = 10_000  # since the end of a message that is still streamed to a page that resumes
 LOOK = 0.5  # seconds between two looks for a run that resumes one that was cut short
+Before = tuple[RunInfo, Replay]  # a thread's newest run, and the thread up to its end
 
 
 async def answer(cast: Cast, request: Request, agent: str) -> AsyncGenerator[bytes]:
     """Start the run that a client's messages ask for; returns its stream."""
     runs = await cast.log.runs(request.chat)
-    start = _go_on if request.answers_questions else _say
-    return _stream(cast, await start(cast, request, agent, runs), whole=False)
+    if request.answers_questions:
+        return _stream(cast, await _go_on(cast, request, agent, runs), whole=False)
+    before = (runs[-1], await _replay(cast, request.chat, runs[-1].run_id)) if runs else None
+    return _stream(cast, await _say(cast, request, agent, before), whole=False, before=before)
 
 
 async def active(cast: Cast, thread_id: str) -> AsyncGenerator[bytes] | None:
@@ -76,16 +79,16 @@ async def stop(cast: Cast, thread_id: str) -> str | None:
 # ------------------------------------------------------------------ starting
 
 
-async def _say(cast: Cast, request: Request, agent: str, runs: Sequence[RunInfo]) -> Run:
+async def _say(cast: Cast, request: Request, agent: str, before: Before | None) -> Run:
     """A new message, behind the last one that the client shows: an edit or another try is a branch."""
     message: Sequence[Message] = [request.said()]
-    if not runs:
+    if before is None:
         return await cast.say(request.chat, message, agent=agent)
-    replay = await _replay(cast, request.chat, runs[-1].run_id)
+    last, replay = before
     shown = [replay.last_runs[each] for each in request.shown if each in replay.last_runs]
     if not shown:
         return await cast.start(cast.agent(agent), input_for(request.chat, cast.options.new_id(), message))
-    newest = shown[-1] == runs[-1].run_id
+    newest = shown[-1] == last.run_id
     return await cast.say(request.chat, message, agent=agent, from_run=None if newest else shown[-1])
 
 
@@ -135,7 +138,9 @@ def _handle(cast: Cast, thread_id: str, run: RunInfo) -> Run:
     return RemoteRun(cast.log, RemoteAgent(""), given, after=run.first_seq - 1, stop=ask)
 
 
-async def _stream(cast: Cast, run: Run, *, whole: bool) -> AsyncGenerator[bytes]:
+async def _stream(
+    cast: Cast, run: Run, *, whole: bool, before: Before | None = None
+) -> AsyncGenerator[bytes]:
     """The run's chunks, and those of runs that resume it after a cut."""
     replay: Replay | None = None
     following: Run | None = run
@@ -143,8 +148,7 @@ async def _stream(cast: Cast, run: Run, *, whole: bool) -> AsyncGenerator[bytes]
         try:
             await following.begun()
             if replay is None:
-                known = await cast.threads.known(run.thread_id, run.run_id)
-                replay = await _replay(cast, run.thread_id, known.parent)
+                replay = await _past(cast, run, before)
             async with aclosing(_chunks(cast, following, replay, whole=whole)) as found:
                 async for chunk in found:
                     yield _sse(chunk)
@@ -159,6 +163,16 @@ async def _stream(cast: Cast, run: Run, *, whole: bool) -> AsyncGenerator[bytes]
         for chunk in (replay or Replay()).cut(CUT):
             yield _sse(chunk)
     yield DONE
+
+
+async def _past(cast: Cast, run: Run, before: Before | None) -> Replay:
+    """The thread up to the run: as it was read for the start, if nothing came in between."""
+    parent = (await cast.threads.known(run.thread_id, run.run_id)).parent
+    if before is not None and before[0].run_id == parent:
+        last, replay = before
+        if last == await cast.threads.known(run.thread_id, parent):
+            return replay
+    return await _replay(cast, run.thread_id, parent)
 
 
 async def _chunks(cast: Cast, run: Run, replay: Replay, *, whole: bool) -> AsyncGenerator[Chunk]:
