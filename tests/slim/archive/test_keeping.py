@@ -16,6 +16,7 @@ from runcast.slim.archive.transfer import Importer
 from runcast.slim.errors import Conflict, Forgotten, LineageError, StoreError, UnknownThread, WireError
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import open_store
+from runcast.slim.stores.records import Key, StoredThread
 from tests.slim.logs import THREAD, Clock, contents, finished, make_log, seqs, started, text, turn
 
 DAY = timedelta(days=1)
@@ -252,6 +253,10 @@ BAD_IDS = [b"", b"\\u0000", b"a\\r\\nb", b"\\u2028", b"\\u0085", b"x" * 10_000]
             ([HEADER, RUN.replace(b'"edge"', b'"wire_parent":"' + each + b'","edge"')], "line 2")
             for each in BAD_IDS
         ),
+        ([HEADER.replace(b"2}", b"true}"), RUN, EVENT], "last_seq is True"),
+        ([HEADER.replace(b',"last_seq":2', b""), RUN, EVENT], "last_seq"),
+        ([HEADER, RUN, EVENT], "has 1 entries of 2"),
+        ([HEADER, RUN, EVENT, EVENT, EVENT], "has 3 entries of 2"),
         ([HEADER, EVENT], "line 2"),
         ([HEADER, RUN, b"{}\n"], "line 3"),
         ([HEADER, RUN, b'{"at":5,"event":{"type":1}}\n'], "line 3"),
@@ -271,6 +276,40 @@ async def test_what_is_no_thread_is_refused_with_its_line(store_url: str, given:
         with pytest.raises(WireError, match=problem):
             await log.archive.import_lines(lines(*given))
         assert await log.thread(THREAD) is None, "and nothing of it is here"
+
+
+async def test_no_time_of_an_imported_thread_is_of_the_future(store_url: str):
+    clock = Clock()
+    later = b"%d" % 2**52
+    async with make_log(store_url, clock=clock) as log:
+        run, event = RUN.replace(b":5", b":" + later), EVENT.replace(b":5", b":" + later)
+        await log.archive.import_lines(
+            lines(HEADER, run.replace(b'"status"', b'"ended_at":%s,"status"' % later), event, event)
+        )
+        thread = await log.thread(THREAD)
+        assert thread is not None
+        assert thread.updated_at == clock.now
+        assert {entry.at for entry in await log.entries(THREAD)} == {clock.now}
+
+
+async def test_a_thread_that_is_written_while_it_is_exported_says_what_the_export_holds(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+):
+    store = open_store(store_url)
+    async with RunLog(store) as log, make_log("memory://") as there:
+        await log.append_many(THREAD, turn("r1"))
+        read = store.thread
+
+        async def read_before_a_run(key: Key) -> StoredThread | None:
+            monkeypatch.undo()
+            found = await read(key)
+            await log.append_many(THREAD, turn("r2"))
+            return found
+
+        monkeypatch.setattr(store, "thread", read_before_a_run)
+        exported = [line async for line in log.archive.export_lines(THREAD)]
+        await there.archive.import_lines(lines(*exported))
+        assert await there.entries(THREAD) == await log.entries(THREAD)
 
 
 async def test_an_imported_run_is_never_found_for_recovery(store_url: str, monkeypatch: pytest.MonkeyPatch):

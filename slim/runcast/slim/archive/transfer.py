@@ -31,7 +31,6 @@ from runcast.slim.stores.records import (
     RunEnd,
     RunStatus,
     StoredRun,
-    StoredThread,
 )
 from runcast.slim.values.identifiers import identifier
 from runcast.slim.wire.codec import decode, encode
@@ -69,7 +68,7 @@ async def export_lines(store: Store, derived: Derived, key: Key) -> AsyncIterato
     if not whole:  # another epoch, the same for every export of what is left
         pruned = [run.run_id for run in runs if run.pruned]
         header["epoch"] = sha256(orjson.dumps([thread.epoch, thread.last_seq, pruned])).hexdigest()[:32]
-    yield _line(header | {"last_seq": await _length(store, key, thread, runs)})
+    yield _line(header | {"last_seq": await _length(store, key, runs)})
     names = {run.seq: run.run_id for run in runs}
     for run in runs:
         described = _described(run, names)
@@ -89,13 +88,13 @@ def _raw_line(raw: NewEvent) -> bytes:
     return b'{"at":%d,"type":%s%s%s}\n' % (raw.at, orjson.dumps(raw.type), RAW, raw.payload)
 
 
-async def _length(store: Store, key: Key, thread: StoredThread, runs: Sequence[StoredRun]) -> int:
-    """The number of entries that an export holds."""
+async def _length(store: Store, key: Key, runs: Sequence[StoredRun]) -> int:
+    """The number of entries that an export of these runs holds, whatever the thread got since they were read."""
     pruned = {run.seq: run for run in runs if run.pruned}
     index = await store.blob_index(key, "segment") if pruned else []
     folded = {info.run: info for info in index if info.run in pruned}
     saved = [info.seq - pruned[run].first_seq + 1 - info.events for run, info in folded.items()]
-    return thread.last_seq - sum(saved)
+    return max((run.last_seq for run in runs), default=0) - sum(saved)
 
 
 async def _entries(
@@ -149,7 +148,7 @@ class Importer:
         self._number = 0
         self._events: list[NewEvent] = []
         self._raws: list[NewEvent] = []
-        self._title: str | None = None
+        self._header: Line = {}
         self._known = False  # the thread of these lines was imported before
         self.threads: list[str] = []
 
@@ -184,9 +183,14 @@ class Importer:
         """The thread is whole: give its lease back."""
         if self._lease is not None:
             await self._end_run()
+            if (held := self._next - 1) != (told := self._header["last_seq"]):
+                raise WireError(
+                    f"the thread has {held} entries of {told}: the export was cut, or changed",
+                    expected="all of its lines",
+                )
             await self._append(self._lease, until=None)
-            if self._title is not None:
-                await self._store.rename(self._lease.key, self._title)
+            if "title" in self._header:
+                await self._store.rename(self._lease.key, self._header["title"])
             self._lease, self._next = None, 1
 
     async def _undo(self, lease: Lease) -> None:
@@ -210,7 +214,7 @@ class Importer:
 
     async def _open(self, header: Line) -> None:
         until = self._now + self._lease_ms
-        self._title = header.get("title")
+        self._header = header
         epoch = str(header.get("epoch") or self._new_id())
         self._lease = await self._store.acquire(
             self._key(header), owner=self._owner, now=self._now, until=until, epoch=epoch
@@ -225,10 +229,12 @@ class Importer:
             fields: Line = orjson.loads(head + b"}" if mark else line)
             if not mark:
                 await self._end_run()
-                self._run = _run(fields["run"], self._next)
+                self._run = _run(fields["run"], self._next, self._now)
                 return
             event = decode(payload[:-1], legacy=False)
-            self._events.append(NewEvent(self._next, _time(fields, "at"), type_of(event), encode(event)))
+            self._events.append(
+                NewEvent(self._next, _time(fields, "at", self._now), type_of(event), encode(event))
+            )
         except (KeyError, TypeError, ValueError, WireError) as error:
             raise WireError(f"line {number} is not a line of an exported thread ({error})") from error
         if self._run is None:
@@ -244,7 +250,7 @@ class Importer:
         seq, kind = max(1, self._next - 1), identifier("a raw part's type", fields["type"])
         if self._run is None:
             raise WireError("a raw part before any run")
-        self._raws.append(NewEvent(seq, _time(fields, "at"), kind, payload[:-1]))
+        self._raws.append(NewEvent(seq, _time(fields, "at", self._now), kind, payload[:-1]))
 
     async def _end_run(self) -> None:
         run, lease = self._run, self._lease
@@ -293,6 +299,7 @@ def _header(line: bytes) -> Line:
         if header["runcast"] not in (FORMAT, WITH_RAWS):
             raise WireError("an export of another format", expected=f"format {FORMAT}")
         identifier("the header's thread_id", header["thread_id"])
+        _whole_number(header, "last_seq")
         if header.get("epoch"):
             identifier("the header's epoch", header["epoch"], longest=LONGEST_EPOCH)
         if "title" in header:
@@ -302,7 +309,7 @@ def _header(line: bytes) -> Line:
     return header
 
 
-def _run(line: Line, first_seq: int) -> Line:
+def _run(line: Line, first_seq: int, now: int) -> Line:
     """The line about a run that begins at this seq, if its fields are valid."""
     if line["edge"] not in EDGES or line["status"] not in ENDS:
         raise ValueError(f"edge {line['edge']!r}, status {line['status']!r}")
@@ -312,14 +319,19 @@ def _run(line: Line, first_seq: int) -> Line:
     mark = line.get("mark")
     if mark is not None and not (is_mark(mark) and mark.startswith(f"{first_seq}.")):
         raise ValueError(f"mark is {mark!r:.40}, of a run that begins at {first_seq}")
-    times = {name: _time(line, name) for name in ("started_at", "ended_at") if name in line}
+    times = {name: _time(line, name, now) for name in ("started_at", "ended_at") if name in line}
     return line | {"started_at": times["started_at"], **times}
 
 
-def _time(line: Line, name: str) -> int:
+def _time(line: Line, name: str, now: int) -> int:
+    """Milliseconds, never of the future: what claims so would outlive every retention."""
+    return min(now, _whole_number(line, name))
+
+
+def _whole_number(line: Line, name: str) -> int:
     value = line[name]
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < LATEST:
-        raise ValueError(f"{name} is {value!r:.40}, not milliseconds")
+        raise ValueError(f"{name} is {value!r:.40}, not a whole number from 0 to 2**53")
     return value
 
 
