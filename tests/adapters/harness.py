@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ag_ui.core import Event, RunAgentInput, RunErrorEvent
@@ -17,6 +17,7 @@ from runcast.adapters import Adapter
 from runcast.app.host.launch import to_finish
 from runcast.slim import AgentState
 from runcast.slim.protocol.verifier import verify
+from tests.conftest import LONG
 from tests.e2e.oracle import Oracle
 
 S = TypeVar("S", bound="AdapterStage")
@@ -114,7 +115,7 @@ async def torn_at_every_event(
     compare: Callable[[S, Oracle], Awaitable[Any]],
     oracle: Oracle,
 ) -> None:
-    """Play a scene, and again with its process killed after every event: its end is the undisturbed one's.
+    """Play a scene, and again with its process killed at every event: its end is the undisturbed one's.
 
     `compare` judges a stage at its end and returns what has to be equal.
     """
@@ -122,20 +123,30 @@ async def torn_at_every_event(
     for words in turns:
         await whole.turn(words)
     expected = await compare(whole, oracle)
-    for number, run in enumerate(whole.runs):
-        for until in range(1, len(run)):
-            stage = opened()
-            for at, words in enumerate(turns):
-                if at != number:
-                    await stage.turn(words)
-                    continue
-                stage.until = until
+    for number, until in places(whole.runs):
+        run, stage = whole.runs[number], opened()
+        for at, words in enumerate(turns):
+            if at != number:
                 await stage.turn(words)
-                await stage.go_on()
-                while stage.interrupts and not asked(run):  # the answer was lost with its process
-                    await stage.turn(words)
-            found = await compare(stage, oracle)
-            assert found == expected, f"run {number + 1} torn after {until} events ({run[until - 1].type})"
+                continue
+            stage.until = until
+            await stage.turn(words)
+            await stage.go_on()
+            while stage.interrupts and not asked(run):  # the answer was lost with its process
+                await stage.turn(words)
+        found = await compare(stage, oracle)
+        assert found == expected, f"run {number + 1} torn after {until} events ({run[until - 1].type})"
+
+
+def places(runs: Sequence[Sequence[Event]]) -> Iterator[tuple[int, int]]:
+    """Where a scene is torn: after every event in the long form, else once between any two types that meet in it."""
+    seen: set[tuple[str, str]] = set()
+    for number, run in enumerate(runs):
+        for until in range(1, len(run)):
+            pair = (run[until - 1].type, run[until].type)
+            if LONG or pair not in seen:
+                yield number, until
+            seen.add(pair)
 
 
 def asked(run: Sequence[Event]) -> list[Any]:

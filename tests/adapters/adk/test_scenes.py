@@ -1,4 +1,4 @@
-"""Every scene: whole, and with its process killed after every event and gone on over the same session."""
+"""Every scene: whole, and with its process killed at every event and gone on over the same session."""
 
 from __future__ import annotations
 

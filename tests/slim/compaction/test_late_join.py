@@ -14,6 +14,7 @@ from runcast.slim.errors import CheckpointRefused
 from runcast.slim.folding.conversation import fold
 from runcast.slim.wire.codec import AnyEvent
 from tests import streams
+from tests.conftest import share
 from tests.e2e.oracle import Oracle
 from tests.slim.scripts import FINISHED, STARTED, call, result, snapshot, text, user
 from tests.slim.views import applied, events, judged, plain, where_it_led
@@ -238,7 +239,7 @@ def test_doubled_ids_are_refused_unless_kept_on_purpose():
 @pytest.mark.parametrize("chunks", [False, True], ids=["explicit", "chunks"])
 def test_case_8_every_cut_of_many_streams(oracle: Oracle, draw: Any, count: int, chunks: bool):
     cuts = 0
-    for seed in range(count):
+    for seed in range(share(count)):
         stream = draw(random.Random(seed), chunks=chunks)
         (led,) = oracle.batch([applied(stream)])
         if len({each["id"] for each in led["messages"]}) < len(led["messages"]):
@@ -262,4 +263,4 @@ def test_case_8_every_cut_of_many_streams(oracle: Oracle, draw: Any, count: int,
             assert valid["ok"], (seed, valid)
             assert where_it_led(late, runs) == where_it_led(led, runs), seed
             cuts += 1
-    assert cuts > 300
+    assert cuts > share(300)

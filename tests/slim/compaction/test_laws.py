@@ -14,11 +14,12 @@ from runcast.slim.compaction.compactor import compact
 from runcast.slim.protocol.chunk_expander import ChunkExpander
 from runcast.slim.wire.codec import AnyEvent
 from tests import shapes, streams
+from tests.conftest import share
 from tests.e2e.oracle import Oracle
 from tests.slim.folding.test_parity import start
 from tests.slim.views import applied, in_batches, judged, plain
 
-STREAMS = 600  # of each kind
+STREAMS = share(600)  # of each kind
 FOLDED = {
     "TEXT_MESSAGE_CONTENT", "TOOL_CALL_ARGS", "REASONING_MESSAGE_CONTENT",
     "STATE_SNAPSHOT", "STATE_DELTA", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA",
@@ -138,7 +139,7 @@ def test_case_9_with_chunks_never_larger_than_what_they_stand_for():
 
 @pytest.mark.oracle
 def test_case_9_no_more_events_than_the_official_result_where_that_one_is_right(oracle: Oracle):
-    drawn = [streams.sequential(random.Random(seed)) for seed in range(600)]
+    drawn = [streams.sequential(random.Random(seed)) for seed in range(STREAMS)]
     total: Counter[str] = Counter()
     for some in in_batches(drawn):
         answers = oracle.batch([{"op": "compact", "events": stream} for stream in some])
@@ -195,7 +196,7 @@ def test_the_official_compaction_changes_outcomes_and_ours_does_not(
             "\nof 100 streams            ours: outcome changed / invalid    official: outcome changed / invalid"
         )
         for draw in (streams.sequential, streams.structured, streams.adversarial):
-            found = rates(oracle, draw, 400)
+            found = rates(oracle, draw, share(400))
             print(f"  {draw.__name__:22}" + "".join(f"{found[name]:14.1f} %" for name in found))
             assert found["ours outcome"] == found["ours invalid"] == 0
             if draw is not streams.sequential:

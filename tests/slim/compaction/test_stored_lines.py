@@ -15,8 +15,9 @@ from runcast.slim.compaction.stored_lines import compact_lines
 from runcast.slim.errors import WireError
 from runcast.slim.wire.codec import decode, encode
 from tests import streams
+from tests.conftest import share
 
-STREAMS = 300  # of each kind
+STREAMS = share(300)  # of each kind
 
 
 def defined(lines: list[bytes]) -> list[tuple[int, bytes]]:

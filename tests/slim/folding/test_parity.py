@@ -11,12 +11,13 @@ from ag_ui.core import Event
 
 from runcast.slim.folding.conversation import Conversation, fold
 from tests import shapes, streams
+from tests.conftest import share
 from tests.e2e.oracle import Oracle
 from tests.slim.views import MESSAGES, applied, in_batches, view
 
 pytestmark = pytest.mark.oracle
 
-STREAMS = 1_300  # of each kind; there are eight kinds of valid ones
+STREAMS = share(1_300)  # of each kind; there are eight kinds of valid ones
 IDS = ("a", "b", "c", "m1", "m2", "c1", "x1", "u1")
 
 

@@ -23,6 +23,7 @@ from runcast.slim.protocol.chunk_expander import ChunkExpander
 from runcast.slim.values.model_construction import built
 from runcast.slim.wire.codec import AnyEvent, UnknownEvent
 from tests import streams
+from tests.conftest import share
 from tests.e2e.oracle import Oracle
 from tests.slim.views import events, in_batches, plain
 
@@ -67,8 +68,8 @@ def timeless(event: Any) -> dict[str, Any]:
 
 @pytest.mark.oracle
 def test_chunks_are_spelled_out_as_the_client_does(oracle: Oracle):
-    drawn = [streams.structured(random.Random(seed), chunks=True) for seed in range(1_500)]
-    drawn += [streams.adversarial(random.Random(seed), chunks=True) for seed in range(500)]
+    drawn = [streams.structured(random.Random(seed), chunks=True) for seed in range(share(1_500))]
+    drawn += [streams.adversarial(random.Random(seed), chunks=True) for seed in range(share(500))]
     for some in in_batches(drawn):
         answers = oracle.batch([{"op": "chunks", "events": stream} for stream in some])
         for stream, theirs in zip(some, answers, strict=True):
@@ -79,7 +80,7 @@ def test_chunks_are_spelled_out_as_the_client_does(oracle: Oracle):
 @pytest.mark.oracle
 def test_broken_chunks_are_refused_where_the_client_refuses(oracle: Oracle):
     drawn = []
-    for seed in range(1_500):
+    for seed in range(share(1_500)):
         rng = random.Random(seed)
         drawn.append(streams.mutated(rng, streams.structured(rng, chunks=True)))
     refused = 0

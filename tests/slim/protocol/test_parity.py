@@ -11,6 +11,7 @@ from ag_ui.core import Event
 
 from runcast.slim.protocol.rules import RULES
 from runcast.slim.protocol.verifier import verify
+from tests.conftest import share
 from tests.e2e.oracle import Oracle
 from tests.slim.mutations import babble, broken, chunked
 from tests.slim.wires import Wire, read
@@ -38,7 +39,7 @@ def streams(rng: random.Random) -> Iterator[list[Wire]]:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(share(16)))
 def test_the_first_offender_is_the_clients(seed: int, oracle: Oracle):
     source = streams(random.Random(seed))
     asked = [next(source) for _ in range(BATCH)]
