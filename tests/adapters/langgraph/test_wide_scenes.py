@@ -48,6 +48,7 @@ FOUND = (
         "words that no state keeps",
     ),
     *("a question in a subgraph that a node runs", "all messages replaced", "pii of tool results"),
+    "a question in a subgraph behind a tool that answers with a dict",
 )
 TORN = (
     "a stateful agent as a node",
@@ -98,6 +99,25 @@ async def test_a_run_that_is_torn_goes_on_to_the_same_end(oracle: Oracle, name: 
         for until in sorted({1, 2, *range(1, len(run), 3 if LONG else 7)} & set(range(1, len(run)))):
             found = await torn(oracle, name, number, until, questions(run))
             assert scene.unlike or found == expected, f"run {number + 1} torn after {until} events"
+
+
+@pytest.mark.parametrize(
+    ("name", "until"),
+    [
+        (
+            "by hand: an unnamed agent in a node, last word kept as a user's",
+            11,
+        ),  # its node's message has begun
+        ("all messages replaced", 12),  # restated, and not in order yet
+        ("all messages replaced", 13),  # taken out, to be put in order
+        ("synchronous nodes, and an edge that decides", 4),  # the node has written, its edge has not
+    ],
+)
+async def test_a_second_turn_that_is_torn_here_ends_as_it_would(oracle: Oracle, name: str, until: int):
+    whole = opened(name, "v2", oracle)
+    for words in SCENES[name].turns:
+        await whole.turn(words)
+    assert await torn(oracle, name, 1, until, []) == await outcome(whole, ordered=True)
 
 
 async def torn(oracle: Oracle, name: str, number: int, until: int, asks: list[Any]) -> Any:

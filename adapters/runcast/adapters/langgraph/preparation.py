@@ -154,6 +154,9 @@ class Preparation:
         prepared = self._prepared(input, thread, asked, fork, replayed, review)
         if asked.ask != "continue" or not self.local or state is None:
             return prepared
+        if review.half_written:  # from a named checkpoint, LangGraph runs the step anew
+            anew_from = {**prepared.configurable, "checkpoint_id": _checkpoint_of(state)}
+            return replace(prepared, configurable=anew_from)
         if (yield from self._begins_inside(state)):
             prepared = replace(prepared, configurable={**prepared.configurable, RESUMING: False})
         return replace(prepared, waits=(yield from self._at_breakpoint(graph, state)))
@@ -222,7 +225,7 @@ class Preparation:
         return Prepared(
             echo,
             client,
-            self._graph_input(input, asked, aliases, replayed),
+            self._graph_input(input, asked, aliases, replayed, review),
             self._configurable(input, fork),
             self._metadata(input, asked),
             run_context(self._context_schema, self._context, input if self._options.client_config else None),
@@ -254,10 +257,11 @@ class Preparation:
         if checkpoint is None:
             return None
         if checkpoint != thread.checkpoint_id:
-            turn = as_mapping(state.metadata).get(TURN)
-            left = turn is not None and all(each.id != turn for each in thread.messages)
+            turn, held = as_mapping(state.metadata).get(TURN), self._thread(state)
+            begun = any(each.id == turn for each in held.messages)  # a graph may remove the message itself
+            left = begun and all(each.id != turn for each in thread.messages)
             # the branch that a fork leaves, if the fork broke off before the graph began
-            return replace(self._thread(state), aliases=thread.aliases, pointed=True) if left else thread
+            return replace(held, aliases=thread.aliases, pointed=True) if left else thread
         # Nothing ran since the point: messages that a user sent after it may not be stored.
         stored = {each.id for each in self._thread(state).messages}
         known = [
@@ -299,7 +303,12 @@ class Preparation:
     # ------------------------------------------------------- input and config
 
     def _graph_input(
-        self, input: RunAgentInput, asked: Plan, aliases: Mapping[str, str], replayed: ResumePoint | None
+        self,
+        input: RunAgentInput,
+        asked: Plan,
+        aliases: Mapping[str, str],
+        replayed: ResumePoint | None,
+        review: Review,
     ) -> Any:
         if asked.ask == "continue":
             return None
@@ -317,6 +326,8 @@ class Preparation:
             values |= client_input(input, self._schemas)
         if asked.ask != "resume":
             return values
+        # LangGraph takes one update a step, and a step may ask twice: what the client only repeats is none
+        values = {key: value for key, value in values.items() if review.changes(key, value)}
         if asked.answers is None:  # a breakpoint: only continue
             return Command(update=values) if values else None
         return Command(resume=dict(asked.answers), update=values or None)

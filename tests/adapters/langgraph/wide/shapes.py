@@ -15,7 +15,8 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.types import CachePolicy, Command, RetryPolicy, Send, interrupt
 from pydantic import BaseModel
 
-from tests.adapters.langgraph.wide.book import SECRET, Act, InMemorySaver, inner, model, say, scene
+from runcast.adapters.langgraph import LangGraphOptions
+from tests.adapters.langgraph.wide.book import SECRET, Act, InMemorySaver, call, inner, model, say, scene
 
 
 def saying(*turns: Any) -> Any:
@@ -73,6 +74,53 @@ def subgraph_asks() -> Any:
     below = StateGraph(MessagesState).add_node("say", saying(ONE, TWO)).add_node("ask", ask)
     below.add_edge(START, "say").add_edge("say", "ask")
     return chain(("below", below.compile()), ("work", saying(ONE, TWO)))
+
+
+@scene(
+    "a question in a subgraph behind a tool that answers with a dict",
+    turns=("hi", "yes", "yes", "again"),
+    decision="blue",
+    options=LangGraphOptions(input_state_keys=("topic",)),
+)
+def dicts_then_two_questions() -> Any:
+    """As a page does, the client sends the state with every answer."""
+
+    class Topic(MessagesState):
+        topic: str
+
+    async def answer(state: Any) -> Any:
+        result = {"role": "tool", "content": "3", "tool_call_id": state["messages"][-1].tool_calls[0]["id"]}
+        return {"messages": [result, {"role": "user", "content": "go on"}]}
+
+    async def ask(state: Any) -> Any:
+        return {"messages": [HumanMessage(f"it is {interrupt('which?')} and {interrupt('what?')}")]}
+
+    async def choose(state: Any) -> Any:
+        return {"topic": "colours"}
+
+    builder = StateGraph(Topic).add_node("say", saying(call("add", "a1"), call("add", "a2")))
+    builder.add_node("answer", answer).add_node("ask", ask)
+    builder.add_edge(START, "say").add_edge("say", "answer").add_edge("answer", "ask")
+    return chain(("choose", choose), ("below", builder.compile()), ("work", saying(TWO)), state=Topic)
+
+
+@scene("synchronous nodes, and an edge that decides")
+def synchronous() -> Any:
+    one = model(call("add", "a1"), call("add", "a2"))
+
+    def say_it(state: Any) -> Any:
+        return {"messages": [one.invoke(state["messages"])]}
+
+    def answer(state: Any) -> Any:
+        calls = state["messages"][-1].tool_calls
+        return {"messages": [{"role": "tool", "content": "3", "tool_call_id": each["id"]} for each in calls]}
+
+    def calls_tools(state: Any) -> str:
+        return "answer" if state["messages"][-1].tool_calls else END
+
+    builder = StateGraph(MessagesState).add_node("say", say_it).add_node("answer", answer)
+    builder.add_edge(START, "say").add_conditional_edges("say", calls_tools)
+    return builder.compile(checkpointer=InMemorySaver())
 
 
 @scene("a question in a subgraph that a node runs", turns=("hi", "yes", "again"), decision="blue")

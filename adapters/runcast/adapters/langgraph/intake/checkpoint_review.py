@@ -12,6 +12,7 @@ from typing import Any
 from ag_ui.core import Message, RunAgentInput
 
 from runcast.adapters.adapter import ResumePoint
+from runcast.adapters.langgraph.content.plain_values import plain
 from runcast.adapters.langgraph.intake.callback_parts import messages_in
 from runcast.adapters.langgraph.intake.corrections import (
     Corrections,
@@ -25,6 +26,7 @@ from runcast.adapters.langgraph.intake.plan import Ask
 from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.stream.parts import messages_of, source_of
 from runcast.adapters.langgraph.stream.positions import Level, level_of, stops
+from runcast.slim.values.type_guards import as_mapping
 
 
 class Review:
@@ -42,6 +44,7 @@ class Review:
         self._shown = list(input.messages if history is None else history)
         self._replayed = replayed if history is not None else None
         self._input = input
+        self._values = getattr(state, "values", None) if resume is None else resume.state
         self._withholds = bool(options.hold_text_of)
         key = options.messages_key
         held = None if state is None else messages_of(state.values, key)
@@ -49,9 +52,10 @@ class Review:
         self._held: list[Any] = held or []
         self._stored: list[Any] | None = None
         self._key = key
-        self._given_some = any(
-            task.result is not None for task in getattr(state, "tasks", ()) if hasattr(task, "result")
-        )
+        returned = [each for each in getattr(state, "tasks", ()) if getattr(each, "result", None) is not None]
+        self._given_some = bool(returned)
+        # what a cancelled task had written by then counts as all that it had to write: its edges would not be followed
+        self.half_written = bool(returned) and all(getattr(each, "error", None) for each in returned)
         self._levels: dict[str, Level] = {}
         self._given: list[Any] = []
         if self._whole and state is not None:
@@ -64,7 +68,7 @@ class Review:
         first = next(
             (each.id for each in held if each.type == "human" and not source_of(each.additional_kwargs)), None
         )
-        return first is None or any(message.id == first for message in self._shown)
+        return first is None or self._shown == [] or any(message.id == first for message in self._shown)
 
     def wanted(self, ask: Ask) -> list[str]:
         """The namespaces of graphs whose checkpoints show which tasks of an unfinished step are done.
@@ -106,7 +110,7 @@ class Review:
             return Corrections(None if self._held else self._input.messages)
         stored = self.stored
         returned = self._given
-        if ask == "start":
+        if ask == "start" or self.half_written:
             self._held, returned = stored, []
             self._levels[""].done.clear()
         shown = {each.id for each in self._shown}
@@ -119,6 +123,11 @@ class Review:
             self._shown, held, self._public(stored[last:]), self._public(returned), self._levels
         )
         return withheld(found, later=ask != "start") if self._withholds else found
+
+    def changes(self, key: str, value: Any) -> bool:
+        """Whether the state would be another with this value."""
+        held = as_mapping(self._values)
+        return key == self._key or key not in held or plain(held[key]) != value
 
     def _ids(self) -> set[str]:
         return {self._name(message.id) for message in self._held}

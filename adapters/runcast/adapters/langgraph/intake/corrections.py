@@ -24,7 +24,7 @@ class Corrections:
     shown: Sequence[Message] | None = None  # None: unknown
     gone: Sequence[str] = ()
     instead: Sequence[Message] = field(default_factory=list[Message])
-    order: Sequence[str] = ()  # ids of the graph's latest turn, if the client lacks some of it
+    order: Sequence[str] = ()  # ids of the graph's latest turn
     held: Sequence[str] = ()  # ids of the graph's messages that are shown when it has rewritten them
 
 
@@ -63,7 +63,7 @@ def corrections(
         if each.id in truth and is_partial(each, truth[each.id])
     ]
     unseen = _unseen(shown, list(turn.values()), known)
-    return Corrections(shown, gone, [*halves, *unseen], list(turn) if unseen else ())
+    return Corrections(shown, gone, [*halves, *unseen], list(turn))
 
 
 def _whole(half: Message, whole: Message) -> Message:
@@ -81,13 +81,16 @@ def withheld(found: Corrections, *, later: bool) -> Corrections:
 
 
 def _unseen(shown: Sequence[Message], turn: Sequence[Message], known: set[str]) -> list[Message]:
-    """What the graph holds of the latest turn that the client shows, and the client lacks: the log failed before."""
-    if not turn or turn[0].role != "user" or turn[0].id not in known:
+    """What the graph holds of the latest turn that the client shows, and the client lacks: the log failed before.
+
+    A client that shows nothing was torn while its messages were put in order.
+    """
+    if not turn or turn[0].role != "user" or (shown and turn[0].id not in known):
         return []
     displayed = {_content(message) for message in shown}
     return [
         message
-        for message in turn[1:]
+        for message in turn
         if message.id not in known
         and message.role in ("user", "assistant", "tool")
         and (message.role == "user" or _content(message) not in displayed)

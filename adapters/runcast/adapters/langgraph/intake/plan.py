@@ -167,12 +167,10 @@ def _overtaken(messages: Sequence[Message], thread: Thread) -> str | None:
 
 
 def _place(messages: Sequence[Message], thread: Thread) -> int | None:
+    """The place in the thread of the last message that both hold; a torn run may have left the client's in another order."""
     places = {stored.id: at for at, stored in enumerate(thread.messages)}
-    for message in reversed(messages):
-        at = places.get(thread.aliases.get(message.id, message.id))
-        if at is not None:
-            return at
-    return None
+    known = [places.get(thread.aliases.get(message.id, message.id)) for message in messages]
+    return max((at for at in known if at is not None), default=None)
 
 
 def _without_news(input: RunAgentInput, thread: Thread) -> Plan:

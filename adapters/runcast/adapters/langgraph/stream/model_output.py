@@ -167,9 +167,10 @@ class ModelOutput:
     def begins(self, shown: Sequence[Message]) -> None:
         """What the client shows at the start: of its latest turn, an interrupted step may not have been stored."""
         for message in reversed(shown):
-            if message.role == "user":
+            place = place_of(message)
+            if message.role == "user" and place is None:  # one with a place is a node's
                 break
-            if place_of(message) is not None and getattr(message, "subagent_run_id", None) is None:
+            if place is not None and getattr(message, "subagent_run_id", None) is None:
                 self._loose[message.id] = []
 
     def _note_place(self, message_id: str, meta: Mapping[str, Any], owner: str | None) -> Meta | None:
@@ -327,6 +328,7 @@ class ModelOutput:
         ids = {message.id for message in messages}
         twins = [(public, final) for public, final in finals if final.id not in ids]
         events: list[Event] = []
+        meta = self._progress.committed(place) if place else {}
         for message in messages:
             if commit and message.type not in ("tool", "function"):
                 events += self._emission.results.commit()
@@ -335,7 +337,7 @@ class ModelOutput:
             if message.type == "ai" and self._kept_as(message, twins):
                 continue
             named = self._named(message)
-            events += [] if named is None else self.whole(named, {}, owner)
+            events += [] if named is None else self.whole(named, meta, owner)
         return events
 
     def _named(self, message: Any) -> Any:

@@ -21,6 +21,7 @@ from runcast.slim.folding.run_metadata import PLACE_KEY
 
 STEPS = "#"
 UNKNOWN = -1
+STATE = "__state__"  # in a place, where a task would be: only the graph's state brought the message
 UNFINISHED = frozenset(("__error__", "__interrupt__", "__resume__"))  # writes that do not make a task done
 Stop = tuple[str, int, str]  # a graph's namespace, its superstep, the task
 
@@ -99,6 +100,12 @@ class Progress:
         around = [self._levels.get(graph) for graph, _, _ in way[:-1]]
         steps = [UNKNOWN if level is None else level.step + 1 for level in around]
         return namespace + STEPS + ".".join(map(str, [*steps, step]))
+
+    def committed(self, namespace: str) -> dict[str, Any]:
+        """As a node's metadata: the superstep that this graph's state has just taken in; a state names no task."""
+        level = self._levels.get(namespace_of(namespace.split(SEPARATOR)))
+        step = UNKNOWN if level is None else level.step + 1
+        return {"langgraph_checkpoint_ns": f"{namespace}{SEPARATOR}{STATE}:{step}", "langgraph_step": step}
 
     def again(self, place: str, task_id: str) -> bool:
         """Whether a retry of this task emits again what this place emitted."""

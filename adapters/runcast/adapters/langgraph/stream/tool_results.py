@@ -89,6 +89,7 @@ class Results:
         """These results and calls were taken back, and may come again."""
         self._answered.difference_update(gone)
         for call_id in calls:
+            self._blocks.forget_call(call_id)
             self._made.pop(call_id, None)
             self._siblings.pop(call_id, [call_id]).remove(call_id)
             self._held.pop(call_id, None)
