@@ -76,18 +76,26 @@ def inside_with_memory(deeds: Deeds) -> Any:
 
 
 def in_a_call(deeds: Deeds) -> Any:
-    inner = chain(deeds, interrupt_before=["do"])
+    first, named = chain([]), {"inner": chain(deeds, interrupt_after=["speak"])}
 
     async def work(state: Any) -> Any:
-        found = await inner.ainvoke({"messages": state["messages"]})
-        return {"messages": found["messages"]}
+        await first.ainvoke({"messages": [("user", "first")]})
+        return {"messages": (await named["inner"].ainvoke({"messages": state["messages"]}))["messages"]}
 
-    return (
-        StateGraph(MessagesState)
-        .add_node("work", work)
-        .add_edge(START, "work")
-        .compile(checkpointer=InMemorySaver())
-    )
+    builder = StateGraph(MessagesState).add_node("work", work).add_edge(START, "work")
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def in_a_tool(deeds: Deeds) -> Any:
+    inner = chain(deeds, interrupt_before=["do"])
+
+    @tool
+    async def delegate() -> str:
+        """Do it elsewhere."""
+        return str((await inner.ainvoke({"messages": [("user", "do it")]}))["messages"][-1].text)
+
+    model = Steady(turns=[[calls(piece("delegate", "{}", "c1"))], say("so it ", "is")])
+    return create_agent(model, [delegate], checkpointer=InMemorySaver())
 
 
 def question(deeds: Deeds) -> Any:
@@ -119,6 +127,7 @@ GATES = (
     behind_inside,
     inside_with_memory,
     in_a_call,
+    in_a_tool,
     question,
     approval,
 )

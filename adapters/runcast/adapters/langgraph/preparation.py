@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 
 from ag_ui.core import Interrupt, Message, RunAgentInput
@@ -20,12 +21,16 @@ from langgraph.types import Command
 from runcast.adapters.adapter import ResumePoint
 from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.errors import InvalidInput
+from runcast.adapters.langgraph.capabilities import graphs_in
 from runcast.adapters.langgraph.intake.breakpoints import (
     RESUMING,
+    SAVER,
     before_task,
     has_breakpoints,
+    inside,
     moved,
     named,
+    ran,
     stepped,
 )
 from runcast.adapters.langgraph.intake.checkpoint_review import Review
@@ -112,6 +117,7 @@ class Preparation:
     ) -> None:
         self.local = isinstance(graph, Pregel)  # else a RemoteGraph: no run control, its own checkpointer
         self.stores = not self.local or graph.checkpointer not in (None, False, True)
+        self._has_breakpoints = has_breakpoints(graphs_in(graph, set()))
         self._graph = graph
         self._config = config
         self._options = options
@@ -159,7 +165,12 @@ class Preparation:
             return replace(prepared, configurable=anew_from)
         if (yield from self._begins_inside(state)):
             prepared = replace(prepared, configurable={**prepared.configurable, RESUMING: False})
-        return replace(prepared, waits=(yield from self._at_breakpoint(graph, state)))
+        waits = self._has_breakpoints and (yield from self._at_breakpoint(graph, state))
+        return replace(prepared, waits=waits)
+
+    def _state_of(self, graph: Any, where: Mapping[str, Any]) -> Read:
+        """A state of this graph, or of one inside: that has no checkpointer of its own."""
+        return Read(graph, "get_state", {"configurable": {**where, SAVER: self._graph.checkpointer}})
 
     def _begins_inside(self, state: Any) -> Generator[Read, Any, bool]:
         """Whether a task that is to go on runs a graph with a memory of its own (`checkpointer=True`) that has not begun:
@@ -174,22 +185,31 @@ class Preparation:
 
     def _at_breakpoint(self, graph: Any, state: Any) -> Generator[Read, Any, bool]:
         """Whether an open breakpoint of this graph, or of one inside, holds it: LangGraph would go past it unasked."""
-        if not has_breakpoints(graph):
-            return False
         found = yield Read(self._graph.checkpointer, "get_tuple", state.config)
-        if found is not None and moved(found.checkpoint):
+        if found is None or not ran(graph, found.checkpoint):
+            return False
+        if moved(found.checkpoint):
             if named(graph.interrupt_before_nodes, state):
                 return True
             if graph.interrupt_after_nodes and stepped(state):
-                left = yield Read(self._graph, "get_state", state.parent_config)
+                left = yield self._state_of(graph, state.parent_config["configurable"])
                 if named(graph.interrupt_after_nodes, left):
                     return True
-        inside = dict(graph.get_subgraphs())
         for task in state.tasks:
-            where = as_mapping(task.state)
-            if task.name in inside and where and task.result is None:
-                inner = yield Read(self._graph, "get_state", where)
-                if (yield from self._at_breakpoint(inside[task.name], inner)):
+            if task.result is None and (yield from self._breakpoint_inside(graph, state, task)):
+                return True
+        return False
+
+    def _breakpoint_inside(self, graph: Any, state: Any, task: Any) -> Generator[Read, Any, bool]:
+        """The same of the graphs that this task runs, as far as its node and tools name them."""
+        if (node := graph.nodes.get(task.name)) is None:
+            return False
+        for inner in graphs_in([node.bound, *node.subgraphs], set()):
+            for call in count():
+                found = yield self._state_of(inner, inside(inner, state, task, call))
+                if found.metadata is None:
+                    break
+                if found.next and (yield from self._at_breakpoint(inner, found)):
                     return True
         return False
 

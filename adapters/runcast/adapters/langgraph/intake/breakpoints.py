@@ -6,21 +6,41 @@ off before its question was out must ask it again. Knows `interrupt_before`, `in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from runcast.adapters.langgraph.stream.parts import SEPARATOR, STATEFUL, namespace_of
 from runcast.slim.values.type_guards import as_mapping
 
 # LangGraph's key in a config: if False, the graphs inside begin with their input
 RESUMING = "__pregel_resuming"
+SAVER = "__pregel_checkpointer"  # and this: what keeps the checkpoints of a graph that has nothing of its own
+INPUT = "__input__"  # under this name a checkpoint notes what its input wrote
 START = "__start__"  # LangGraph's node for the input: `*` does not mean it
 SEEN = "__interrupt__"  # under this name a checkpoint notes what was written when it was last gone past
 
 
-def has_breakpoints(graph: Any) -> bool:
-    """Whether this graph or one inside it has any."""
-    graphs = [graph, *(inner for _, inner in graph.get_subgraphs(recurse=True))]
+def has_breakpoints(graphs: Iterable[Any]) -> bool:
+    """Whether one of these graphs has any."""
     return any(each.interrupt_before_nodes or each.interrupt_after_nodes for each in graphs)
+
+
+def ran(graph: Any, checkpoint: Mapping[str, Any]) -> bool:
+    """Whether this checkpoint can be one of this graph: it has all nodes that have run."""
+    return set(checkpoint["versions_seen"]) <= {*graph.nodes, INPUT, SEEN}
+
+
+def inside(inner: Any, state: Any, task: Any, call: int) -> dict[str, Any]:
+    """Where a graph that this task of the state runs keeps its checkpoints; a task may call several, one after the other."""
+    held = state.config["configurable"]
+    own = f"{task.name}:{task.id}" + (STATEFUL if inner.checkpointer is True else "")
+    namespace = namespace_of(
+        [each for each in (*held.get("checkpoint_ns", "").split(SEPARATOR), own) if each]
+    )
+    return {
+        "thread_id": held["thread_id"],
+        "checkpoint_ns": namespace + (f"{SEPARATOR}{call}" if call else ""),
+    }
 
 
 def moved(checkpoint: Mapping[str, Any]) -> bool:
