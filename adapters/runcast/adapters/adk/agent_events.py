@@ -20,7 +20,6 @@ from runcast.adapters.adk.options import AdkOptions
 from runcast.adapters.adk.plain_values import cut, is_visible, plain, pointer
 from runcast.adapters.adk.stream.complete_event import (
     ABORTED,
-    CODE,
     Reader,
     Reading,
     answers_in,
@@ -166,10 +165,8 @@ class AgentEvents:
             return []
         if not reading.has_content and self.messages.current(event) is not None:
             return self.messages.break_off(event)
-        renewed: list[AgEvent] = []
-        if any(call.name == CODE for call in reading.calls):
-            it.replaced = self.messages.current(event)
-            renewed = self._renew(event, it.replaced)
+        it.replaced = self.messages.current(event)  # no event stores what streams there
+        renewed = self._renew(event, it.replaced)
         it.stream, events = self.messages.begin(event, instead_of=it.replaced)
         self.messages.end(event)
         it.entry = it.stream.entry

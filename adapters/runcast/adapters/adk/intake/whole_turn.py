@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from runcast.adapters.adk.interrupts import answered, names, open_interrupts
-from runcast.adapters.adk.stream.complete_event import is_from_user, parts_of
+from runcast.adapters.adk.stream.complete_event import HIDDEN, is_from_user, parts_of
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
@@ -55,13 +55,13 @@ class AgentTurn:
         parts = parts_of(self.events[-1])
         return self.events[-1] if parts and parts[-1].executable_code else None
 
-    def owed(self, *, last: Event) -> list[FunctionCall]:
+    def owed(self, *, last: Event | None) -> list[FunctionCall]:
         """The calls that were not carried out, and that ADK will not: beside a question, or behind the invocation's `last` event."""
         event = self.events[-1]
-        calls = (
-            owed(event) if event.long_running_tool_ids or event.id == last.id else event.get_function_calls()
-        )
-        return [call for call in calls if call.id not in self.answered]
+        carried = last is not None and event.id == last.id
+        calls = owed(event) if event.long_running_tool_ids or carried else event.get_function_calls()
+        begun = event.long_running_tool_ids if self.answered else None
+        return [call for call in calls if call.id not in {*self.answered, *(begun or ())}]
 
     @property
     def awaits_a_word(self) -> bool:
@@ -169,9 +169,9 @@ def _answer(turns: dict[Member, list[AgentTurn]], calls: Collection[str]) -> Non
 
 
 def owed(event: Event) -> list[FunctionCall]:
-    """The plain calls of an event that also asks."""
-    waiting = event.long_running_tool_ids
-    return [call for call in event.get_function_calls() if call.id not in waiting] if waiting else []
+    """The calls of an event that asks, but for ADK's own questions: whether a long-running tool has begun is not stored."""
+    calls = event.get_function_calls() if event.long_running_tool_ids else []
+    return [call for call in calls if call.name not in HIDDEN]
 
 
 def _below(agent: Any, found: dict[str, set[str]]) -> dict[str, set[str]]:

@@ -18,6 +18,7 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.sessions.base_session_service import BaseSessionService
+from google.adk.tools.set_model_response_tool import SetModelResponseTool
 from google.genai import types
 
 from runcast.adapters.adk.capabilities import tree
@@ -26,9 +27,11 @@ from runcast.adapters.adk.intake.whole_turn import AgentTurn, Member, begun_agai
 from runcast.adapters.adk.interrupts import unasked
 from runcast.adapters.adk.running.observers import Put
 from runcast.adapters.adk.running.runner import overrides
+from runcast.adapters.adk.stream.complete_event import is_from_user
 
 # a state key that is never stored: ADK makes an event of a callback that changes state
 CARRIER = "temp:runcast"
+MODEL = "disallow_transfer_to_parent"  # agents with a model have it: ADK's own test
 
 
 class Resumption(BasePlugin):
@@ -57,7 +60,8 @@ class Resumption(BasePlugin):
         if isinstance(self._root, BaseAgent):
             self._place(invocation_context, events)
         else:  # a workflow keeps the answers of its nodes, and may run one again
-            self._turns = {member: held for member, held in self._turns.items() if held[-1].answer is None}
+            open_turns = ((member, held[-1:]) for member, held in self._turns.items())
+            self._turns = {member: last for member, last in open_turns if last[0].answer is None}
 
     def _place(self, context: InvocationContext, events: list[Event]) -> None:
         """Correct what ADK reads of its own notes."""
@@ -66,6 +70,9 @@ class Resumption(BasePlugin):
         again = begun_again(events, context.invocation_id, self._root)
         if overrides("after_agent_callback", self._users(context), tree(self._root)):
             again |= {name for (name, _), turns in self._turns.items() if turns[-1].awaits_a_word}
+        if not hasattr(self._root, MODEL) and not is_from_user(events[-1]):
+            # ADK gives a result to the agent that called: the agents above it would not go on
+            context.agent, context.branch = self._root, None
         for name in again:
             context.set_agent_state(name)
         for name, state in held.states.items():
@@ -78,7 +85,7 @@ class Resumption(BasePlugin):
         member = self._member(callback_context)
         if member is None:
             return None
-        has_model = hasattr(agent, "disallow_transfer_to_parent")  # ADK's own test
+        has_model = hasattr(agent, MODEL)
         if agent.name in self._ended and not has_model:
             self._ended.remove(agent.name)
             return types.Content(role="model", parts=[])
@@ -89,6 +96,7 @@ class Resumption(BasePlugin):
             self._repeated[member] = [event.content for event in events if event.content is not None]
             return None
         turn, invocation = self._turns[member].pop(0), callback_context.get_invocation_context()
+        _before(turn, invocation.session.events)
         if turn.escalated:  # a loop looks at the events of this run
             callback_context.actions.escalate = True
             callback_context.state[CARRIER] = True
@@ -96,13 +104,13 @@ class Resumption(BasePlugin):
             return types.Content(role="model", parts=[])
         if turn.answer is not None:
             self._answers[member] = LlmResponse()
-        elif turn.structured is not None:
-            self._answers[member] = LlmResponse(content=_words(turn.structured))
         elif turn.code is not None and turn.code.content is not None:
             self._answers[member] = LlmResponse(content=turn.code.content.model_copy(deep=True))
             self._repeated[member] = [turn.code.content]
-        elif calls := turn.owed(last=invocation.session.events[-1]):
-            await self._execute(calls, agent, callback_context)
+        elif calls := turn.owed(last=self._last(invocation.session.events)):
+            turn.events.extend(await self._execute(calls, turn.events[-1], agent, callback_context))
+        if turn.structured is not None:
+            self._answers[member] = LlmResponse(content=_words(turn.structured))
         return None
 
     async def before_model_callback(
@@ -121,21 +129,30 @@ class Resumption(BasePlugin):
         return event.model_copy(update={"content": None})
 
     async def _execute(
-        self, calls: list[types.FunctionCall], agent: BaseAgent, context: CallbackContext
-    ) -> None:
-        """Carry out calls, store their results and show them."""
+        self, calls: list[types.FunctionCall], origin: Event, agent: BaseAgent, context: CallbackContext
+    ) -> list[Event]:
+        """Carry out calls of this event, store their results and show them."""
         if not isinstance(agent, LlmAgent):
-            return
+            return []
         invocation = context.get_invocation_context()
         tools = {tool.name: tool for tool in await agent.canonical_tools(context)}
+        if agent.output_schema is not None:
+            answering = SetModelResponseTool(agent.output_schema)
+            tools.setdefault(answering.name, answering)
         own = [call for call in calls if call.name in tools]
         results = await handle_function_call_list_async(invocation, own, tools) if own else None
         if results is None:
-            return
+            return []
+        results.node_info, results.isolation_scope = origin.node_info.model_copy(), origin.isolation_scope
         questions = unasked([*invocation.session.events, results], invocation.invocation_id)
         for event in [results, *questions]:
             await self._service.append_event(invocation.session, event)
             await self._put(event)
+        return [results]
+
+    def _last(self, events: list[Event]) -> Event | None:
+        """The event whose calls ADK carries out by itself; in a workflow, a note comes behind it, and ADK does not."""
+        return events[-1] if isinstance(self._root, BaseAgent) else None
 
     def _users(self, context: InvocationContext) -> list[BasePlugin]:
         return [plugin for plugin in context.plugin_manager.plugins if plugin is not self]
@@ -144,6 +161,14 @@ class Resumption(BasePlugin):
         if context.invocation_id != self._invocation:
             return None
         return context.agent_name, context.get_invocation_context().branch
+
+
+def _before(turn: AgentTurn, events: list[Event]) -> None:
+    """A workflow gives a node its input behind what the node had said, and its model reads from there: put it before."""
+    given = events[-1]
+    if is_from_user(given) and not given.invocation_id:  # never stored
+        at = next(at for at, event in enumerate(events) if event.id == turn.events[0].id)
+        events.insert(at, events.pop())
 
 
 def _words(text: str) -> types.Content:
