@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hmac
 import json
 import logging
 import re
@@ -23,6 +24,7 @@ from runcast.broadcast import (
     sign_channel,
 )
 from runcast.broadcast.hub import protocol as p
+from runcast.broadcast.hub.signatures import same
 from runcast.broadcast.hub.skins.pusher_api import Api, Request
 from runcast.slim import StoreError, WireError, decode, encode, open_store
 from runcast.slim.wire.codec import encode_sse
@@ -141,6 +143,25 @@ async def test_a_tower_of_brackets_falls_on_nobody(depth: int):
             "/agents/parrot", content=body, headers={"content-type": "application/json"}
         )
         assert answer.status_code == 400
+
+
+def test_proofs_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch):
+    """By `same` or `hmac.compare_digest`: `==` would tell how many characters were right."""
+    compared: list[bytes] = []
+    monkeypatch.setattr(hmac, "compare_digest", lambda one, other: compared.append(one) or one == other)
+    assert same("abc", "abc")
+    assert compared == [b"abc"]
+    proof = re.compile(r"\b(proof|signature|secret|token|auth)$")
+    by_equality = [
+        f"{module.name}:{node.lineno}"
+        for module in modules()
+        if module.house in ("app", "broadcast")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Compare) and any(isinstance(each, ast.Eq | ast.NotEq) for each in node.ops)
+        for side in (node.left, *node.comparators)
+        if isinstance(side, ast.Name | ast.Attribute) and proof.search(ast.unparse(side))
+    ]
+    assert by_equality == []
 
 
 def test_a_proof_is_for_one_socket_one_channel_and_one_app():

@@ -282,6 +282,7 @@ async def test_the_page_comes_with_a_strict_policy(host: Served) -> None:
     assert answer.status_code == 200
     assert "script-src 'self'" in answer.headers["content-security-policy"]
     assert "unsafe" not in answer.headers["content-security-policy"]
+    assert "frame-ancestors 'self'" in answer.headers["content-security-policy"]
     files = re.findall(r'(?:src|href)="\./(assets/[^"]+)"', answer.text)
     assert {file.rpartition(".")[2] for file in files} == {"js", "css"}
     for file in (*files, "runcast.js", "reader.js", "runcast.d.ts", "types.d.ts"):

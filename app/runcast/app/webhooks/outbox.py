@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ARMED, OVER, DUE, DEAD = "webhook armed", "webhook over", "webhook due", "webhook dead"
 LOOK = 2.0  # seconds between two looks without a ring
 LEASE_MS = 30_000
-AT_ONCE = 16  # attempts
+AT_ONCE, AT_ONCE_EACH = 16, 4  # attempts, and those at one webhook: a slow receiver holds up no other
 DEAD_MS = 30 * 24 * HOUR_MS  # how long a dead letter is kept
 PATIENCE_MS = HOUR_MS // 2  # that a run that lost its worker has to be resumed, before it counts as failed
 GONE = 410  # the receiver wants no more
@@ -53,7 +53,9 @@ class Outbox:
         self._cast = cast
         self._lease = NoteLease(cast.log.notes, "webhooks", lasting_ms=LEASE_MS)
         self._later: set[asyncio.Task[None]] = set()
-        self._sending: dict[str, asyncio.Task[None]] = {}
+        self._sending: dict[
+            str, tuple[str, asyncio.Task[None]]
+        ] = {}  # by letter, its webhook and the attempt
         self._counts = dict.fromkeys(("delivered", "failures", "given_up"), 0)
         self._waiting = self._dead = 0
 
@@ -122,7 +124,7 @@ class Outbox:
         try:
             await at_every_ring(self._cast.log.notes, lambda: (OVER, DUE), self.look, every=LOOK)
         finally:
-            for task in list(self._sending.values()):
+            for _, task in list(self._sending.values()):
                 task.cancel()
             await self._lease.release()
 
@@ -140,10 +142,14 @@ class Outbox:
         self._waiting, self._dead = len(due), len(await notes.read(DEAD))
         for note in due:
             head = orjson.loads(note.body.partition(b"\n")[0])
-            if head["due"] <= _now() and note.id not in self._sending and len(self._sending) < AT_ONCE:
+            if head["due"] <= _now() and note.id not in self._sending and self._has_room(head["hook"]):
                 task = asyncio.create_task(self._send(note, head), name="runcast webhook")
-                self._sending[note.id] = task
+                self._sending[note.id] = head["hook"], task
                 task.add_done_callback(partial(self._sent, note.id))
+
+    def _has_room(self, hook: str) -> bool:
+        busy = [each for each, _ in self._sending.values()]
+        return len(busy) < AT_ONCE and busy.count(hook) < AT_ONCE_EACH
 
     def _sent(self, id: str, task: asyncio.Task[None]) -> None:
         del self._sending[id]

@@ -10,13 +10,26 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Mapping
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 
 TIMEOUT = 15.0  # seconds for one attempt
 MOST = 8_192  # bytes of an answer that are read
 NAT64 = IPv6Network("64:ff9b::/96")
 GLOBAL = IPv6Network("2000::/3")
+# Python's own table of what is global depends on its version, and knows nothing of clouds.
+INSIDE = tuple(
+    map(
+        ip_network,
+        (
+            "192.0.0.0/24",  # protocol assignments; a cloud's metadata was at 192.0.0.192
+            "192.88.99.0/24",  # relays of 6to4
+            "168.63.129.16/32",  # what a cloud tells its own machines
+            "2001::/23",  # protocol assignments, and what Teredo wraps
+            "3fff::/20",  # documentation
+        ),
+    )
+)
 
 
 class NotSent(Exception):
@@ -30,14 +43,17 @@ def is_public(address: str) -> bool:
     wrapped = _inside(found)
     if isinstance(found, IPv6Address) and found not in GLOBAL and not wrapped:
         return False
-    return all(each.is_global and not each.is_multicast for each in (found, *wrapped))
+    return all(map(_is_global, (found, *wrapped)))
+
+
+def _is_global(found: IPv4Address | IPv6Address) -> bool:
+    return found.is_global and not found.is_multicast and not any(found in each for each in INSIDE)
 
 
 def _inside(found: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
     if isinstance(found, IPv4Address):
         return []
     wrapped: list[IPv4Address | IPv6Address | None] = [found.ipv4_mapped, found.sixtofour]
-    wrapped += found.teredo or ()
     if found in NAT64:
         wrapped.append(IPv4Address(int(found) & 0xFFFFFFFF))
     return [each for each in wrapped if each is not None]
@@ -81,7 +97,7 @@ async def _post(url: str, body: bytes, headers: Mapping[str, str], *, private: b
             raise NotSent("the answer is not HTTP")
         return int(status)
     finally:
-        writer.close()
+        writer.transport.abort()  # nothing more is wanted; a close waits for a receiver that does not read
 
 
 async def _connected(
