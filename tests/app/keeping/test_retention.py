@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -67,23 +65,6 @@ async def test_what_is_too_old_goes_by_cast_tenant_and_thread(url: str) -> None:
         text = exposed(cast.stats())
         assert "runcast_retention_threads_total 2" in text
         assert "runcast_retention_runs_total 2" in text
-
-
-async def test_a_thread_whose_archive_says_it_is_of_the_future_grows_old_from_its_import(
-    tmp_path: Path,
-) -> None:
-    url, then = f"sqlite:///{tmp_path}/runs.db", time.time_ns() // 1_000_000 - 100 * DAY_MS
-
-    async def lines() -> AsyncIterator[bytes]:
-        yield b'{"runcast":1,"thread_id":"t","whole":true,"epoch":"e","last_seq":1}'
-        yield b'{"run":{"run_id":"r","edge":"continue","started_at":%d,"status":"completed"}}' % 2**52
-        yield b'{"seq":1,"at":5,"event":{"type":"CUSTOM","name":"n","value":1}}'
-
-    async with Cast(RunLog(open_store(url), clock=lambda: then), work=False) as cast:
-        await cast.archives.import_all(lines())
-    async with RunLog(open_store(url)) as log:
-        assert (await Cast(log, keep="99d", work=False).retention.plan()).threads == 1
-        assert (await Cast(log, keep="101d", work=False).retention.plan()).threads == 0
 
 
 async def test_the_plan_is_what_a_round_removes_and_removes_nothing(url: str) -> None:

@@ -88,9 +88,7 @@ class Retention:
     async def _one(self, tenant: str, thread: ThreadInfo, *, dry_run: bool) -> Pruned:
         options, now = self._cast.options, time.time_ns() // 1_000_000
         keep, raw = (kept_for(each, tenant, thread.thread_id) for each in (options.keep, options.keep_raw))
-        # what came with an archive may claim to be from the future
-        touched = thread.updated_at if thread.updated_at <= now else thread.created_at
-        if keep is not None and thread.owner is None and touched <= now - _ms(keep):
+        if keep is not None and thread.owner is None and thread.updated_at <= now - _ms(keep):
             if not dry_run:
                 await self._cast.for_tenant(tenant).forget(thread.thread_id)
             return Pruned(0, 1, 0, 0)

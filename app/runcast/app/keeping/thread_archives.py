@@ -21,7 +21,7 @@ from runcast.app.errors import BadRequest
 from runcast.app.nodes.handover import RunRequest, note_id
 from runcast.app.nodes.waiting import to_wait
 from runcast.slim import SlimError, SnapshotError, UnknownThread
-from runcast.slim.archive.transfer import BESIDE, MARK, RAW
+from runcast.slim.archive.transfer import BESIDE
 from runcast.slim.values.identifiers import identifier
 
 if TYPE_CHECKING:
@@ -161,8 +161,8 @@ class _Part:
 
     def __init__(self, first: bytes, lines: AsyncIterator[bytes]) -> None:
         self._first, self._lines = first, lines
-        self._bytes = self._entries = 0
         self.beside: list[bytes] = []
+        self._bytes = 0
         self.next: bytes | None = None  # the first line of another thread
 
     async def log(self) -> AsyncGenerator[bytes]:
@@ -170,27 +170,14 @@ class _Part:
         async for line in self._lines:
             if line.startswith(HEADER):
                 self.next = line
-                break
+                return
             if line.startswith(BESIDE):
                 self._bytes += len(line)
                 if self._bytes > MOST_BESIDE:
                     raise BadRequest(f"a thread has more than {MOST_BESIDE} bytes beside its log")
                 self.beside.append(line)
             else:
-                head, mark, _ = line.partition(MARK)
-                self._entries += bool(mark) and RAW not in head
                 yield line
-        self._check_length()
-
-    def _check_length(self) -> None:
-        """Raise when the archive was cut; that of a thread that was being written may hold a few entries more."""
-        try:
-            announced = int(orjson.loads(self._first)["last_seq"])
-        except (ValueError, KeyError, TypeError):
-            raise BadRequest("the header's last_seq must be a number") from None
-        if self._entries < announced:
-            held = f"{self._entries} of the {announced} entries"
-            raise BadRequest(f"the archive was cut: it holds {held} of a thread; export it again")
 
 
 def _read(
