@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,6 @@ from runcast.app.nodes import node
 from runcast.app.nodes.handover import RunRequest
 from runcast.slim import RunLog
 from runcast.slim.stores import MemoryStore
-from runcast.slim.stores.records import BlobInfo, BlobKind, Key, Note
 from tests.app.agents import asker, parrot
 
 
@@ -35,32 +35,57 @@ async def test_a_run_that_has_completed_is_not_resumed() -> None:
         assert [each.run_id for each in await cast.log.runs("t1")] == [run.run_id]
 
 
+ASKS = (
+    "acquire",
+    "append",
+    "append_all",
+    "thread",
+    "runs",
+    "lineage",
+    "named",
+    "events",
+    "notes",
+    "notes_about",
+)
+KEPT = ("blob_index", "blobs", "put_blob", "drop_blobs")
+
+
 class _Counting(MemoryStore):
-    """Counts the questions that cost a small run more than they bring."""
+    """Counts what it is asked."""
 
     def __init__(self) -> None:
         super().__init__()
         self.asked: Counter[str] = Counter()
+        for name in (*ASKS, *KEPT):
+            setattr(self, name, self._counted(name, getattr(self, name)))
 
-    async def notes(self, *boxes: str, limit: int | None = None) -> list[Note]:
-        self.asked["mailboxes"] += 1
-        return await super().notes(*boxes, limit=limit)
+    def _counted(self, name: str, call: Any) -> Any:
+        async def asked(*given: Any, **named: Any) -> Any:
+            self.asked[name] += 1
+            return await call(*given, **named)
 
-    async def blob_index(self, key: Key, kind: BlobKind) -> list[BlobInfo]:
-        self.asked[kind] += 1
-        return await super().blob_index(key, kind)
+        return asked
 
 
-async def test_a_small_run_asks_the_store_for_nothing_that_waits_or_is_too_small_to_keep(
+async def test_a_small_run_asks_the_store_for_nothing_that_is_known_or_can_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(node, "POLL", 3_600.0)
+    monkeypatch.setattr("runcast.slim.log.committer.SHORTEST", 3_600.0)
     store = _Counting()
     async with Cast(RunLog(store), agents=[parrot]) as cast, asyncio.timeout(60):
         await (await cast.say("first", "hello")).result()
-        await cast.log.archive.compact("first")  # takes its turn behind the compaction in the background
         before = store.asked.copy()
         for n in range(5):
             await (await cast.say(f"t{n}", "hello")).result()
-            await cast.log.archive.compact(f"t{n}")
-        assert store.asked - before == {"segment": 10, "snapshot": 5}
+        assert store.asked - before == {"notes_about": 5, "acquire": 5, "append": 10}
+        assert (await cast.log.snapshot("t4")) is not None
+
+
+async def test_enough_small_runs_are_compacted_together() -> None:
+    async with Cast.open("memory://", agents=[parrot]) as cast, asyncio.timeout(60):
+        while not (await cast.log.archive.size("t1")).segments if await cast.log.thread("t1") else True:
+            await (await cast.say("t1", "hello")).result()
+            await cast.log._core.rest()
+        runs = await cast.log.runs("t1")
+        assert runs[-2].last_seq < 64 <= runs[-1].last_seq

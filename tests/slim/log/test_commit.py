@@ -17,7 +17,7 @@ from runcast.slim.stores import MemoryStore, Store, open_store
 from runcast.slim.stores.contract.tools import take
 from runcast.slim.stores.records import Batch, Key, Page
 from tests.reliability.children import commit_and_die, everything, spawn
-from tests.slim.logs import THREAD, Clock, Gate, make_log, seqs, started, turn
+from tests.slim.logs import THREAD, Clock, Gate, finished, make_log, seqs, started, turn
 
 
 def custom(n: int) -> CustomEvent:
@@ -138,12 +138,44 @@ async def test_readers_here_get_committed_entries_without_the_store():
         await log.append(THREAD, started())
         reading = asyncio.ensure_future(first(log, 31))
         await asyncio.sleep(0.01)
-        store.reads = 0
         for n in range(30):
             await log.append_many(THREAD, [custom(n)])
         entries = await reading
-        assert store.reads <= 2, "a look for entries of other processes, now and then"
+        assert store.reads == 0, "no other process can write while this one has the lease"
         assert entries == await log.entries(THREAD), "and they are as the store has them"
+
+
+async def test_a_reader_here_finds_what_another_owner_wrote_before_this_one_knew():
+    store, clock = Counting(), Clock()
+    async with (
+        RunLog(store, derive="manual", clock=clock, lease_ms=1_000) as log,
+        RunLog(store, derive="manual", clock=clock, owner="other") as elsewhere,
+    ):
+        await log.append(THREAD, started())
+        reading = asyncio.ensure_future(first(log, 2))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        clock.pass_ms(1_001)
+        await elsewhere.append(THREAD, started("r2"))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not reading.done(), "its wake-up was taken for one of the writer here"
+        with pytest.raises(Conflict, match="now belongs to other"):
+            await log.append_many(THREAD, [custom(0)])
+        assert [entry.run_id for entry in await reading] == ["r", "r2"]
+
+
+async def test_a_write_follows_the_last_one_no_sooner_than_a_moment_later(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("runcast.slim.log.committer.SHORTEST", 3_600.0)
+    store = Counting()
+    async with RunLog(store, derive="manual") as log:
+        await log.append(THREAD, started())
+        await log.append(THREAD, custom(0))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert len(store.lots) == 1, "what follows a start gathers"
+        await log.append(THREAD, finished())
+        assert len(store.lots) == 2, "and goes with the end of a short run, which waits for nothing"
 
 
 async def test_entries_of_other_processes_come_in_between(shared_url: str):

@@ -209,8 +209,8 @@ async def test_what_is_derived_may_fail_without_anybody_minding(caplog: pytest.L
             raise StoreError("no room for derived things")
 
     async with RunLog(NoRoom()) as log:
-        await log.append_many(THREAD, turn("r1"))
-        await log.append_many(THREAD, turn("r2"))
+        await log.append_many(THREAD, turn("r1", "yes" + " yes" * 64))
+        await log.append_many(THREAD, turn("r2", "yes" + " yes" * 64))
         assert len(await log.restore(THREAD)) == 4
     assert log.stats().derive_errors == 2
     assert "stays as it is" in caplog.text

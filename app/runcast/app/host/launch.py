@@ -99,8 +99,13 @@ class Launcher:
             await self._not_begun(start, begun)
             raise
         cast.followers.follow(run)
-        cast.node.begin_next(cast, start.thread_id)  # what waits may be for this run
+        self._begin_next(start.thread_id)  # what waits may be for this run
         return run
+
+    def _begin_next(self, thread_id: str) -> None:
+        """Look at what waits in a thread, if the lease or the node has shown that something does."""
+        if self._cast.slots.is_noted(self._cast.tenant, thread_id):
+            self._cast.node.begin_next(self._cast, thread_id)
 
     async def agent_of(self, thread_id: str) -> Adapter:
         """The agent of the thread's newest run, or the only one there is."""
@@ -140,9 +145,11 @@ class Launcher:
 
     async def _plan_under_lease(self, start: Launch) -> RunPlan:
         log, request = self._cast.log, start.request
-        await log.start_run(start.thread_id, start.run_id, parent=request.parent, edge=request.edge)
+        taken = await log.start_run(start.thread_id, start.run_id, parent=request.parent, edge=request.edge)
+        if taken.notes:
+            self._cast.slots.note(self._cast.tenant, start.thread_id)
         try:
-            plan = without_unfinished(start.adapter, await self._plan(start))
+            plan = without_unfinished(start.adapter, await self._plan(start, fresh=taken.fresh))
             await start.claim()
             return plan
         except BaseException:
@@ -150,12 +157,12 @@ class Launcher:
                 await log.recovery.abandon(start.thread_id)
             raise
 
-    async def _plan(self, start: Launch) -> RunPlan:
+    async def _plan(self, start: Launch, *, fresh: bool) -> RunPlan:
         """The run as the thread stands now; the caller holds the lease."""
         cast, request, thread_id = self._cast, start.request, start.thread_id
         parent = None if request.parent is None else await self._parent(request, thread_id, request.parent)
         anew = parent is None and request.edge == "branch"
-        state = None if anew else await cast.state(thread_id, request.parent)
+        state = None if anew or fresh else await cast.state(thread_id, request.parent)
         resume, attempt, before = start.resume, 1, None
         if parent is not None and state is not None and request.edge == "resume":
             attempt = parent.attempt + 1
@@ -222,10 +229,10 @@ class Launcher:
             self._cast.followers.follow(run)
 
     def _over(self, run: LocalRun) -> None:
+        self._begin_next(run.thread_id)  # in a task, which finds the thread free
         self._cast.slots.free(self._cast.tenant, run.thread_id, run.run_id)
         self._cast.outbox.ring(run.thread_id, run.run_id)
         self._cast.node.wake()  # there is room for another run
-        self._cast.node.begin_next(self._cast, run.thread_id)
 
 
 def check_answers(request: RunRequest, parent: RunInfo, state: AgentState) -> None:

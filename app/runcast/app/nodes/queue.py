@@ -156,7 +156,10 @@ class Queue:
 
     async def waiting(self, thread_id: str) -> list[Waiting]:
         """The messages that wait in a thread, the next one first."""
-        return in_order(await self._cast.log.notes.of_thread(thread_id))
+        found = in_order(await self._cast.log.notes.of_thread(thread_id))
+        if found:
+            self._cast.slots.note(self._cast.tenant, thread_id)
+        return found
 
     async def edit(self, thread_id: str, run_id: str, text: str) -> None:
         """Change the words of a message that waits. Raises `Over` when it has begun, `NotFound` if it never waited."""
@@ -312,6 +315,9 @@ class Queue:
                 lasting_ms=HOUR_MS,
                 replace=True,
             )
+        elif not cast.options.work:  # its owner may have ended without a look at what waits
+            for first in (await self.waiting(thread_id))[:1]:
+                await cast.log.notes.exchange(first.note, first.note.body)  # wakes the workers
         await self.begin_next(thread_id)
 
     async def announce(self, thread_id: str) -> None:

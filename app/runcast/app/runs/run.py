@@ -26,7 +26,7 @@ from runcast.slim.tasks import end
 from runcast.slim.values.lifecycles import DELTAS
 
 if TYPE_CHECKING:
-    from runcast.slim import AgentState
+    from runcast.slim import AgentState, Entry
 
 Run = RunHandle  # what `Cast.start` returns, as annotations name it
 
@@ -176,7 +176,7 @@ class LocalRun:
             await self._release()
             return truncated(self, str(error), "store_error")
         if self._snapshot_seq < self.last_seq:  # no terminal event, or events after it
-            await self._keep(self._snapshots.take)
+            await self._keep()
         return result_of(self, self._terminal)
 
     async def _events(self) -> AsyncGenerator[Event]:
@@ -217,14 +217,20 @@ class LocalRun:
             then()
 
     async def _append(self, event: Event) -> None:
-        entry = await self._log.append(self.thread_id, event)
+        entry = await self._log.append(self.thread_id, event, on_entry=self._entered)
         if entry is None:
             return
         self.last_seq = entry.seq
         if not self._begun.done():
             self.first_seq, self.epoch = entry.seq, entry.epoch
             self._begun.set_result(None)
-        await self._keep(lambda: self._snapshots.feed(entry))
+
+    def _entered(self, entry: Entry) -> dict[str, Any] | None:
+        """Follow what is about to be written; returns a snapshot that is due."""
+        data = self._snapshots.feed(entry)
+        if data is not None:
+            self._snapshot_seq = entry.seq
+        return data
 
     def _completed(self, event: RunStartedEvent) -> RunStartedEvent:
         """RUN_STARTED with input, parent, agent and attempt, where the agent left them out."""
@@ -242,13 +248,10 @@ class LocalRun:
             update["parent_run_id"] = self.input.parent_run_id
         return event.model_copy(update=update)
 
-    async def _keep(self, take: Callable[[], dict[str, Any] | None]) -> None:
-        """Save a snapshot that is due. A failure is only logged: the log can rebuild it."""
+    async def _keep(self) -> None:
+        """Save a snapshot of the end. A failure is only logged: the log can rebuild it."""
         try:
-            data = take()
-            if data is not None:
-                self._snapshot_seq = self.last_seq
-                await self._log.save_snapshot(self.thread_id, data, run_id=self.run_id)
+            await self._log.save_snapshot(self.thread_id, self._snapshots.take(), run_id=self.run_id)
         except SlimError as error:
             log.warning("the snapshot of thread %r was not saved: %s", self.thread_id, error)
 

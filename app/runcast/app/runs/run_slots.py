@@ -20,6 +20,7 @@ class RunSlots:
         self.most = most
         self._reserved: dict[tuple[str, str], str] = {}  # tenant and thread -> run id
         self._runs: dict[tuple[str, str], LocalRun] = {}
+        self._noted: set[tuple[str, str]] = set()  # reserved threads in which something may wait
 
     def __len__(self) -> int:
         return len(self._reserved)
@@ -48,6 +49,16 @@ class RunSlots:
         if self._reserved.get(key) == run_id:
             del self._reserved[key]
             self._runs.pop(key, None)
+            self._noted.discard(key)
+
+    def note(self, tenant: str, thread_id: str) -> None:
+        """Remember that something may wait in a reserved thread."""
+        if (tenant, thread_id) in self._reserved:
+            self._noted.add((tenant, thread_id))
+
+    def is_noted(self, tenant: str, thread_id: str) -> bool:
+        """Whether something may wait in the thread that is reserved."""
+        return (tenant, thread_id) in self._noted
 
     def reserved(self, tenant: str, thread_id: str) -> bool:
         """Whether a run is active or about to begin in the thread."""

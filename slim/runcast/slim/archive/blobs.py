@@ -23,16 +23,21 @@ async def keep_snapshot(
     store: Store, key: Key, run: StoredRun, data: Mapping[str, Any], codec: Codec, now: int, keep: int
 ) -> Snapshot:
     """Store a snapshot at the present end of this run, and keep only the newest few."""
-    try:
-        # ASCII: half a surrogate pair has no other spelling.
-        body = json.dumps(data, separators=(",", ":"), allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise StoreError(f"a snapshot must be JSON: {error}") from error
+    body = snapshot_body(data)
     blob = pack("snapshot", body, codec=codec, run=run.seq, seq=run.last_seq, at=now, events=1)
     await store.put_blob(key, blob)
     seqs = [info.seq for info in await store.blob_index(key, "snapshot")]
     await store.drop_blobs(key, "snapshot", seqs[: -max(1, keep)])
     return Snapshot(key.thread_id, run.run_id, run.last_seq, now, json.loads(body), blob.info.size)
+
+
+def snapshot_body(data: Mapping[str, Any]) -> bytes:
+    """A snapshot as bytes; refused when it is not JSON."""
+    try:
+        # ASCII: half a surrogate pair has no other spelling.
+        return json.dumps(data, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StoreError(f"a snapshot must be JSON: {error}") from error
 
 
 async def newest_snapshot(store: Store, key: Key) -> Snapshot | None:

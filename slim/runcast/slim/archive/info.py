@@ -51,6 +51,14 @@ class RunInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """What the writer of a thread knows once it has the lease."""
+
+    fresh: bool  # no run was ever written to it
+    notes: int  # about the thread when the lease was taken
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """A stored snapshot of a thread, as it was at `seq`."""
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ag_ui.core import RunStartedEvent
+
 from runcast.slim.archive.derived import Derived
 from runcast.slim.archive.info import RunInfo, ThreadInfo
 from runcast.slim.archive.run_end import usage_of
 from runcast.slim.entry import Entry, unbound
-from runcast.slim.errors import UnknownThread
+from runcast.slim.errors import Conflict, UnknownThread
 from runcast.slim.stores import Store
 from runcast.slim.stores.records import Key, NewEvent, Page, StoredEvent, StoredRun, StoredThread
-from runcast.slim.wire.codec import decode
+from runcast.slim.wire.codec import AnyEvent, decode, encode
 
 
 class Pages:
@@ -59,6 +61,16 @@ class Pages:
             for seq, (at, event) in zip(seqs, segment.events, strict=True)
         ]
 
+    async def again(self, key: Key, seq: int, event: AnyEvent, *, redacted: bool) -> Entry:
+        """The entry at this place, if it is this event; `Conflict` if it is another. A redacted one is compared by its
+        type alone."""
+        page = await self._store.events(key, after=seq - 1, upto=seq)
+        for found in page.events:
+            entry = stored_entry(key, page.epoch or "", found.run_id, found, found.mark)
+            if _is_same(entry.event, event, redacted):
+                return entry
+        raise Conflict(f"seq {seq} of thread {key.thread_id!r} is taken by another event: read it first")
+
     async def entries(
         self, key: Key, after: int, limit: int | None, history: str | None = None
     ) -> list[Entry]:
@@ -71,6 +83,12 @@ class Pages:
             if not entries or (limit is not None and len(found) >= limit):
                 return found
             after, history = entries[-1].seq, history and entries[-1].history
+
+
+def _is_same(kept: AnyEvent, event: AnyEvent, redacted: bool) -> bool:
+    if isinstance(kept, RunStartedEvent) and isinstance(event, RunStartedEvent):
+        return kept.run_id == event.run_id
+    return type(kept) is type(event) and (redacted or encode(kept) == encode(event))
 
 
 def _together(rows: Sequence[StoredEvent], after: int) -> Sequence[StoredEvent]:

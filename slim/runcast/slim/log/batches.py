@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcast.slim.archive.run_end import type_of
 from runcast.slim.entry import Entry
 from runcast.slim.errors import Conflict, LineageError, StoreError
 from runcast.slim.stores import refusals
-from runcast.slim.stores.records import Answer, Batch, Key, Lease, NewEvent, NewRun, RunEnd
+from runcast.slim.stores.records import Answer, Batch, Blob, Key, Lease, NewEvent, NewRun, RunEnd
 from runcast.slim.wire.codec import AnyEvent, encode
 
 if TYPE_CHECKING:
@@ -44,6 +45,18 @@ class Counters:
     leases_lost: int = 0
 
 
+Stretch = tuple[Sequence[Entry], Sequence[NewEvent]]  # entries, and each as it was written
+
+
+class Standing(NamedTuple):
+    """The durable end of a thread that is written here; `untaken` are its newest entries, if no feed has taken them."""
+
+    seq: int
+    mark: str
+    epoch: str
+    untaken: Stretch
+
+
 @dataclass(slots=True)
 class OpenRun:
     """The run that is being written; `number` is the store's, once its first batch is written."""
@@ -64,12 +77,16 @@ class BatchQueue:
         self.head: str | None = None  # the run that the next one continues, known with the lease
         self.run: OpenRun | None = None
         self.ended: str | None = None  # the run that ended here last
+        self.snapshot: Blob | None = None  # written with the next batch
+        self.untaken: Stretch = ((), ())  # durable at last, until a feed takes it
+        self.first = 1  # of the run that began here last
         self.failure: StoreError | None = None  # of the last flush
         self.fenced: Conflict | LineageError | None = None  # why the last run cannot be written any more
         self._core = core
         self._options = core.options
         self._count = core.count
         self._next = 1
+        self._durable = (0, "")  # the last durable seq, and the mark of its run
         self._epoch = ""
         self._fresh: list[NewEvent] = []
         self._entries: list[Entry] = []  # of the events that are not durable
@@ -100,6 +117,11 @@ class BatchQueue:
         return self._next - 1
 
     @property
+    def standing(self) -> Standing | None:
+        """The durable end of the thread, which no other process can move while this one has the lease."""
+        return None if self.lease is None else Standing(*self._durable, self._epoch, self.untaken)
+
+    @property
     def flows(self) -> bool:
         """Whether the open run takes one more event without a wait."""
         few = len(self._fresh) + 1 < self._options.flush_events
@@ -121,12 +143,13 @@ class BatchQueue:
             )
             self.lease, self._next = lease, lease.last_seq + 1
             self._epoch = lease.epoch
+            self._durable = (lease.last_seq, lease.last_run.mark if lease.last_run else "")
             self.head = lease.head.run_id if lease.head else None
         return self.lease
 
     def begin(self, run: OpenRun) -> None:
         """Open a run for the events that follow."""
-        self.run = run
+        self.run, self.first = run, self._next
         self.fenced = None
 
     def put(self, event: AnyEvent, data: bytes | None = None) -> Entry:
@@ -231,20 +254,23 @@ class BatchQueue:
                 await self._answered()
         finally:  # what cannot be released expires
             self.lease = self.run = None
+            self._core.look(self.key)
 
     def give_up(self) -> int:
         """Drop everything unflushed, and the run; returns the number of lost entries."""
         lost = self.unflushed
         self._count.lost += lost
         self._fresh, self._entries, self._raws, self._sent = [], [], [], None
-        self.lease = self.run = self.failure = None
+        self.lease = self.run = self.failure = self.snapshot = None
+        self.untaken = ((), ())
+        self._core.look(self.key)
         return lost
 
     def _batch(self) -> Batch | None:
         if self._sent is None and self.lease is not None and self.run is not None and self._owes():
             events, self._fresh = tuple(self._fresh), []
             raws, self._raws = tuple(self._raws), []
-            self._sent = self._made(self.lease, events, raws)
+            self._sent, self.snapshot = self._made(self.lease, events, raws), None
         elif self._sent is not None and self._sent.until is not None:  # sent again: its lease counts from now
             self._sent = replace(self._sent, until=self._options.clock() + self._options.lease_ms)
         return self._sent
@@ -275,6 +301,7 @@ class BatchQueue:
             end,
             until,
             now,
+            None if release else self.snapshot,
         )
 
     def _written(self, batch: Batch, number: int) -> None:
@@ -285,12 +312,15 @@ class BatchQueue:
             self.lease = None
         if batch.events and self._entries and self._entries[0].seq == batch.first_seq:
             durable, self._entries = self._entries[: len(batch.events)], self._entries[len(batch.events) :]
-            self._core.hand_over(self.key, durable, batch.events)
+            self._durable = durable[-1].seq, durable[-1].mark
+            taken = self._core.hand_over(self.key, durable, batch.events)
+            self.untaken = ((), ()) if taken else (durable, batch.events)
         if self.run is None or not batch.writes:
             return
         self.run.number = number
         if batch.end is not None:
             self.ended, self.run = self.run.run_id, None
+            self.untaken = ((), ())
 
     def _drop(self, error: Conflict | LineageError) -> None:
         self._count.leases_lost += 1

@@ -1,7 +1,7 @@
 """Group commit: one write at a time carries the batches of all threads of a log.
 
-Knows when to write; does not know the content of a batch. An idle store is written to at once. While a write is under
-way, new events gather. When a write ends and more has gathered, the store is loaded: the next write starts after a
+Knows when to write; does not know the content of a batch. An idle store is written to at once, but no sooner than a
+millisecond after the last write. While a write is under way, new events gather. When a write ends and more has gathered, the store is loaded: the next write starts after a
 pause, which doubles from one to the next up to `flush_ms`, so that fewer and larger writes carry the load. A caller that
 waits for a write ends the pause. A batch that the store will not write with others is written by itself, and a slow
 write holds up no other thread.
@@ -33,6 +33,7 @@ class Committer:
         self._waiting: Lot = []
         self._pause: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._written = 0.0  # when the last write ended, by the loop's clock
         self._writes: set[asyncio.Task[None]] = set()
 
     def gather(self, send: Callable[[], object]) -> None:
@@ -52,7 +53,8 @@ class Committer:
             self._task = asyncio.create_task(self._work(), name="runcast-commit")
 
     async def _work(self) -> None:
-        pause = 0.0
+        loop = asyncio.get_running_loop()
+        pause = max(0.0, self._written + SHORTEST - loop.time())
         try:
             while self._gathering or self._waiting:
                 if pause and not self._waiting:
@@ -63,6 +65,7 @@ class Committer:
                 lot, self._waiting = self._waiting, []
                 if lot:
                     await self._write(lot)
+                    self._written = loop.time()
                 loaded = self._gathering or self._waiting
                 pause = min(self._longest, max(SHORTEST, 2 * pause)) if loaded else 0.0
         finally:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from ag_ui.core import RunStartedEvent
@@ -20,7 +21,7 @@ from runcast.slim.archive.lineage import normalize_started
 from runcast.slim.archive.pages import Pages
 from runcast.slim.entry import Entry
 from runcast.slim.errors import SlimError
-from runcast.slim.log.batches import Counters
+from runcast.slim.log.batches import Counters, Standing
 from runcast.slim.log.committer import Committer
 from runcast.slim.log.lease_renewal import LeaseRenewal
 from runcast.slim.log.live_feed import Feed
@@ -32,6 +33,7 @@ from runcast.slim.stores.blob_codec import Codec, chosen
 from runcast.slim.stores.records import APART, Key, Lease, NewEvent, NewRun
 
 LOG = logging.getLogger("runcast.log")
+TOGETHER = 64  # events of a thread that are compacted at once: reading fewer costs no more than a segment
 MOST_WRITERS = 1_000  # kept after their run for late events; idle ones are dropped first
 
 
@@ -91,17 +93,32 @@ class Core:
         writer = self._writers.get(key)
         return writer is not None and writer.out.lease is not None
 
-    def hand_over(self, key: Key, entries: Sequence[Entry], events: Sequence[NewEvent]) -> None:
-        """Pass durable events on to the readers of this process, which need not read them from the store."""
+    def hand_over(self, key: Key, entries: Sequence[Entry], events: Sequence[NewEvent]) -> bool:
+        """Pass durable events on to the readers of this process, which need not read them from the store; False when
+        there are none."""
         feed = self._feeds.get(key)
         if feed is not None:
             feed.take(entries, events)
+        return feed is not None
+
+    def look(self, key: Key) -> None:
+        """Have the thread's feed read the store: this process does not write the thread any more."""
+        feed = self._feeds.get(key)
+        if feed is not None:
+            feed.look()
+
+    def _standing(self, key: Key) -> Standing | None:
+        writer = self._writers.get(key)
+        return None if writer is None else writer.out.standing
 
     def feed(self, key: Key) -> Feed:
         """The thread's feed, with one reader more."""
         found = self._feeds.get(key)
         if found is None or found.broken:
-            found = self._feeds[key] = Feed(key, self.store, self.pages.page, self.options.reader_queue)
+            standing = partial(self._standing, key)
+            found = self._feeds[key] = Feed(
+                key, self.store, self.pages.page, standing, self.options.reader_queue
+            )
         found.readers += 1
         return found
 
@@ -134,9 +151,10 @@ class Core:
             LOG.warning("the input of run %r is stored whole: %s", event.run_id, error)
             return event
 
-    def ended(self, key: Key, run_id: str) -> None:
-        """Derive from an ended run, in the background, the data that makes its thread quick to restore."""
-        if self.options.derive == "auto":
+    def ended(self, key: Key, run_id: str, first: int, last: int) -> None:
+        """Derive from ended runs, in the background, the data that makes their thread quick to restore. A run of few
+        events waits for those that follow."""
+        if self.options.derive == "auto" and last // TOGETHER > (first - 1) // TOGETHER:
             task = asyncio.create_task(self._derive(key), name=f"runcast-derive-{run_id}")
             self._later.add(task)
             task.add_done_callback(self._derived)

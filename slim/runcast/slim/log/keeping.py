@@ -40,7 +40,7 @@ class Archive:
         return await raw_entries(self._core.store, self._scope.key(thread_id), after, limit)
 
     async def compact(self, thread_id: str) -> Compacted:
-        """Derive segments and a checkpoint from ended runs; `derive="auto"` does so after each run."""
+        """Derive segments and a checkpoint from ended runs; `derive="auto"` does so by itself."""
         return await self._core.derived.compact(self._scope.key(thread_id))
 
     async def prune(

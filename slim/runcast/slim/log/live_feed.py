@@ -16,6 +16,7 @@ from contextlib import suppress
 from runcast.slim.archive.pages import refuse_other_history, stored_entry
 from runcast.slim.entry import Entry, bound, is_other_history
 from runcast.slim.errors import ReaderTooSlow, StoreError, UnknownThread, WireError
+from runcast.slim.log.batches import Standing
 from runcast.slim.stores import Store, Watch
 from runcast.slim.stores.records import Key, NewEvent
 from runcast.slim.tasks import end
@@ -23,9 +24,6 @@ from runcast.slim.values.lifecycles import DELTAS
 
 LOG = logging.getLogger("runcast.log")
 PAGE = 256  # entries read at once
-OTHERS = (
-    0.05  # seconds until the store is read for entries of other processes, while a writer hands over its own
-)
 PORTION = 64  # entries yielded to a reader before its lag is checked again
 PAUSES = (
     0.05,
@@ -48,11 +46,14 @@ Pages = Callable[
 class Feed:
     """One thread's live end. `attach` for every reader; close it when there is none left."""
 
-    def __init__(self, key: Key, store: Store, pages: Pages, size: int) -> None:
+    def __init__(
+        self, key: Key, store: Store, pages: Pages, standing: Callable[[], Standing | None], size: int
+    ) -> None:
         self.readers = 0
         self._key = key
         self._store = store
         self._pages = pages
+        self._standing = standing  # as the writer of this process knows it, if it has the lease
         self._size = size
         self._ring: list[Entry] = []  # the newest entries, of which some reader lacks some
         self._live: dict[object, int] = {}  # the last seq taken, of each reader that has caught up
@@ -60,10 +61,10 @@ class Feed:
         self._epoch: str | None = None
         self._mark = ""  # of the run that holds the head
         self._broken: StoreError | None = None
-        self._taken = False  # entries came from the writer since the last wake-up
         self._grown = asyncio.Event()  # replaced by a new one whenever it is set
         self._started: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
 
     @property
     def broken(self) -> bool:
@@ -114,14 +115,18 @@ class Feed:
 
     async def _open(self) -> None:
         watch = await self._store.watch(self._key)
-        thread = await self._store.thread(self._key)
-        if thread is not None:
-            self._head, self._epoch, self._mark = thread.last_seq, thread.epoch, thread.mark
+        known = self._standing()
+        if known is None and (thread := await self._store.thread(self._key)) is not None:
+            known = Standing(thread.last_seq, thread.mark, thread.epoch, ((), ()))
+        if known is not None:
+            self._head, self._mark, self._epoch, untaken = known
+            with suppress(WireError):
+                self._ring = [self._as_stored(*each) for each in zip(*untaken, strict=True)]
         self._task = asyncio.create_task(self._follow(watch), name=f"runcast-feed-{self._key.thread_id}")
         self._task.add_done_callback(self._stopped)
 
     def _stopped(self, task: asyncio.Task[None]) -> None:
-        """When the follow task ends, wake every reader with the error."""
+        """When a task that reads ends, wake every reader with its error."""
         error = None if task.cancelled() else task.exception()
         if error is not None:
             self._break(StoreError(f"thread {self._key.thread_id!r} cannot be followed: {error}"))
@@ -131,10 +136,9 @@ class Feed:
         try:
             while self._broken is None:
                 await watch.wait()
-                if self._taken:  # this wake-up announced them; the store is read for others a little later
-                    self._taken = False
-                    await asyncio.sleep(OTHERS)
-                await self._read_patiently()
+                known = self._standing()
+                if known is None or known.seq != self._head:  # else `take` brings what is written
+                    await self._read_patiently()
         finally:
             watch.close()
 
@@ -173,12 +177,25 @@ class Feed:
         first = written[0]
         follows = first.seq == self._head + 1 and self._epoch in (None, first.epoch)
         follows &= not is_other_history(self._head, self._mark, first.seq, first.mark)
-        if self._task is None or self._broken is not None or not follows:
+        if self._task is None or self._broken is not None:
             return
-        with suppress(WireError):  # the store is read then, and its readers get the error
-            entries = [self._as_stored(*each) for each in zip(written, events, strict=True)]
-            self._epoch, self._taken = first.epoch, True
+        try:
+            entries = (
+                [self._as_stored(*each) for each in zip(written, events, strict=True)] if follows else []
+            )
+        except WireError:  # the store is read then, and its readers get the error
+            entries = []
+        if entries:
+            self._epoch = first.epoch
             self._add(entries)
+        else:
+            self.look()
+
+    def look(self) -> None:
+        """Read the store soon, for what `take` could not bring."""
+        if self._task is not None and self._broken is None and (not self._looking or self._looking.done()):
+            self._looking = asyncio.create_task(self._read_patiently(), name="runcast-feed-look")
+            self._looking.add_done_callback(self._stopped)
 
     def _as_stored(self, entry: Entry, event: NewEvent) -> Entry:
         """The entry as the store gives it back; a delta of ids and text is the same before and after."""
@@ -207,4 +224,4 @@ class Feed:
         """Stop following, and end the readers with an error."""
         self._break(StoreError("the log was closed: open it again and attach with `after`"))
         await end([self._started])
-        await end([self._task])
+        await end([self._task, self._looking])

@@ -35,7 +35,7 @@ class LogOptions:
     reader_queue: int = 1_000  # how far a reader may fall behind the live end
     lease_ms: int = 15_000
     codec: Codec = "auto"  # of derived data: "xz", "gzip", "zstd" or "none"
-    derive: Derive = "auto"  # compact a thread whenever a run of it ends
+    derive: Derive = "auto"  # compact a thread when runs of it have ended
     owner: str | None = None  # the name under which the log takes leases; made up when absent
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     new_id: Callable[[], str] = lambda: uuid4().hex

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from ag_ui.core import RunAgentInput, RunStartedEvent
 
 from runcast.slim.archive.blobs import keep_snapshot, newest_snapshot
-from runcast.slim.archive.info import LogStats, Portion, RunInfo, Snapshot, ThreadInfo
+from runcast.slim.archive.info import Claim, LogStats, Portion, RunInfo, Snapshot, ThreadInfo
 from runcast.slim.archive.joining import join_thread
 from runcast.slim.archive.lineage import denormalize_started
 from runcast.slim.archive.pages import run_info, runs_of, thread_info
@@ -41,7 +41,7 @@ from runcast.slim.log.log_options import LogChanges, LogOptions, Scope
 from runcast.slim.log.notes import Notes
 from runcast.slim.log.recovery import Recovery
 from runcast.slim.log.redaction import Redaction, for_threads
-from runcast.slim.log.writer import RunPlan
+from runcast.slim.log.writer import OnEntry, RunPlan
 from runcast.slim.stores import Store, refusals
 from runcast.slim.stores.records import Edge
 from runcast.slim.wire.codec import AnyEvent
@@ -97,7 +97,9 @@ class RunLog:
 
     # writing
 
-    async def append(self, thread_id: str, event: AnyEvent, *, seq: int | None = None) -> Entry | None:
+    async def append(
+        self, thread_id: str, event: AnyEvent, *, seq: int | None = None, on_entry: OnEntry | None = None
+    ) -> Entry | None:
         """Append an event to the thread's run; RUN_STARTED begins one. Returns None when there is no entry: for raw
         parts, text that a redactor still holds, and events of a run that continues unrecorded.
 
@@ -105,8 +107,11 @@ class RunLog:
         event is a `Conflict`. Raises `Conflict` when another writer owns the thread, `InvalidStream` under
         `verify="reject"`, `LineageError` for an unknown parent. After any other `StoreError` the appended events are
         kept, and the next call tries again to write them.
+
+        `on_entry` receives each entry before it is written; a snapshot of the thread that it returns is written in one
+        transaction with the entry.
         """
-        return await self._core.writer(self._scope.key(thread_id)).append(event, seq)
+        return await self._core.writer(self._scope.key(thread_id)).append(event, seq, on_entry)
 
     async def append_many(self, thread_id: str, events: Iterable[AnyEvent]) -> list[Entry]:
         """Append events in order and make them durable."""
@@ -120,14 +125,14 @@ class RunLog:
 
     async def start_run(
         self, thread_id: str, run_id: str, *, parent: str | None = None, edge: Edge = "continue"
-    ) -> None:
+    ) -> Claim:
         """Take the thread's lease for a run and record its parent, before its RUN_STARTED arrives.
 
         Without a parent it continues the newest run, as a run without `start_run` does; a branch without one begins
         anew, as the first run of the thread did.
         """
         plan = RunPlan(refusals.unless_text("a run id", run_id), parent, edge)
-        await self._core.writer(self._scope.key(thread_id)).plan(plan)
+        return await self._core.writer(self._scope.key(thread_id)).plan(plan)
 
     async def branch(self, thread_id: str, from_run: str, run_id: str) -> None:
         """Start a run that continues an earlier one, as if nothing had come after that."""

@@ -9,22 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag_ui.core import RawEvent, RunStartedEvent
 
 from runcast.slim.archive.beside import HEAVY, beside
+from runcast.slim.archive.blobs import snapshot_body
+from runcast.slim.archive.info import Claim
 from runcast.slim.archive.run_end import end_of, type_of
 from runcast.slim.entry import Entry, mark_of
-from runcast.slim.errors import Conflict, InvalidStream, LineageError, StoreError
+from runcast.slim.errors import Conflict, InvalidStream, LineageError, SlimError, StoreError
 from runcast.slim.log.batches import BatchQueue, OpenRun
 from runcast.slim.protocol.verifier import Verifier
 from runcast.slim.stores import refusals
+from runcast.slim.stores.blob_codec import pack
 from runcast.slim.stores.records import APART, Edge, Key, NewRun, RunEnd
 from runcast.slim.values.lifecycles import DELTAS
-from runcast.slim.wire.codec import AnyEvent, decode, encode
+from runcast.slim.wire.codec import AnyEvent, encode
 
 if TYPE_CHECKING:
     from runcast.slim.log.engine import Core
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("runcast.log")
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between attempts to write to an unavailable store
 MOST_LOGGED = 20  # different violations of one run that are logged; all are counted
+
+OnEntry = Callable[[Entry], Mapping[str, Any] | None]
 
 T = TypeVar("T")
 
@@ -71,7 +76,7 @@ class Writer:
         """No run is active, no event is unflushed, no lease is held."""
         return self.out.lease is None and not self.out.unflushed and not self._turn.locked()
 
-    async def plan(self, plan: RunPlan) -> None:
+    async def plan(self, plan: RunPlan) -> Claim:
         """Record the parent of the next run, and take the lease for it."""
         async with self._turn:
             out = self.out
@@ -83,19 +88,24 @@ class Writer:
                 await out.release()  # or the thread would stay leased for nothing
                 raise refusals.used(self._key, plan.run_id)
             self._plan = plan
+            return Claim(fresh=lease.last_run is None, notes=lease.notes)
 
     async def _is_used(self, run_id: str) -> bool:
         named = await self._core.store.named(self._key.tenant, run_id)
         return any(thread.key == self._key for thread, _ in named)
 
-    async def append(self, event: AnyEvent, seq: int | None = None) -> Entry | None:
+    async def append(
+        self, event: AnyEvent, seq: int | None = None, on_entry: OnEntry | None = None
+    ) -> Entry | None:
         """Append one event; see `RunLog.append`."""
         if seq is None and self._flows(event):
-            return self._flow(event)
+            return self._flow(event, on_entry)
         async with self._turn:
             if seq is not None and await self._is_taken(seq):
-                return await self._repeated(seq, event)
-            return next(reversed(await self._append(event)), None)
+                await self.out.flush()
+                redacted = self._redactor is not None
+                return await self._core.pages.again(self._key, seq, _without_raw(event), redacted=redacted)
+            return next(reversed(await self._append(event, on_entry)), None)
 
     async def append_many(self, events: Iterable[AnyEvent]) -> list[Entry]:
         """Append events in order, and make them durable."""
@@ -159,7 +169,7 @@ class Writer:
         if self.out.run is not None:
             self.out.run.end = end
         await self.out.flush()
-        self._core.ended(self._key, started.run_id)
+        self._core.ended(self._key, started.run_id, self.out.first, entries[-1].seq)
         return entries
 
     def _flows(self, event: AnyEvent) -> bool:
@@ -168,15 +178,17 @@ class Writer:
             return False
         return event.__dict__["raw_event"] is None and len(event.__dict__["delta"]) < HEAVY // 8
 
-    def _flow(self, event: AnyEvent) -> Entry | None:
+    def _flow(self, event: AnyEvent, on_entry: OnEntry | None) -> Entry | None:
         self._judge(event)
         data, redactor, entry = encode(event), self._redactor, None
         for each in (event,) if redactor is None else redactor.feed(event, data):
             entry = self.out.put(each, data if each is event else None)
+            if on_entry is not None:
+                self._show(entry, on_entry)
         self.out.arm()
         return entry
 
-    async def _append(self, event: AnyEvent) -> list[Entry]:
+    async def _append(self, event: AnyEvent, on_entry: OnEntry | None = None) -> list[Entry]:
         if isinstance(event, RunStartedEvent):
             refusals.unless_text("a run id", event.run_id)
             refusals.unless_text("parentRunId", event.parent_run_id or "")
@@ -189,7 +201,7 @@ class Writer:
         if self._unrecorded is not None:
             self._count.lost += 1
             return []
-        kept = self._without_raw(event)
+        kept = self._stored_form(event)
         if kept is None:
             return []
         # Encoded once: a redactor that finds nothing returns the same event.
@@ -198,10 +210,8 @@ class Writer:
         if redactor is not None:
             heavy = len(data) >= HEAVY  # a search through megabytes must not hold up other runs
             safe = await beside(lambda: redactor.feed(kept, data)) if heavy else redactor.feed(kept, data)
-        admitted = [await self._admit(each, data if each is kept else None) for each in safe]
+        admitted = [await self._admit(each, data if each is kept else None, on_entry) for each in safe]
         return [entry for entry in admitted if entry is not None]
-
-    # the same event again
 
     async def _is_taken(self, seq: int) -> bool:
         """Whether this place is taken; `Conflict` when it is not the next one either."""
@@ -212,27 +222,6 @@ class Writer:
         if seq > last + 1:
             raise refusals.misplaced(self._key, seq, last)
         return seq <= last
-
-    async def _repeated(self, seq: int, event: AnyEvent) -> Entry:
-        """The entry at this place, if it is this event; `Conflict` if it is another."""
-        await self.out.flush()
-        page = await self._core.store.events(self._key, after=seq - 1, upto=seq)
-        for found in page.events:
-            kept = decode(found.payload, legacy=False)
-            if self._is_same(kept, event):
-                place = (self._key.thread_id, seq, page.epoch or "")
-                return Entry(*place, found.run_id, found.at, kept, found.mark)
-        raise Conflict(
-            f"seq {seq} of thread {self._key.thread_id!r} is taken by another event: read it first"
-        )
-
-    def _is_same(self, kept: AnyEvent, event: AnyEvent) -> bool:
-        """Whether `kept` is the stored form of `event`. A redacted event is compared by its type alone."""
-        if isinstance(kept, RunStartedEvent) and isinstance(event, RunStartedEvent):
-            return kept.run_id == event.run_id
-        if type(kept) is not type(event):
-            return False
-        return self._redactor is not None or encode(kept) == encode(_without_raw_event(event))
 
     # before anything is written
 
@@ -249,16 +238,15 @@ class Writer:
             self._logged.add(mistake)
             LOG.warning("%s", sentence)
 
-    def _without_raw(self, event: AnyEvent) -> AnyEvent | None:
+    def _stored_form(self, event: AnyEvent) -> AnyEvent | None:
         """The event as the log stores it; raw parts are dropped, or kept apart."""
         if isinstance(event, RawEvent):
             self._keep_raw(event)
             return None
         raw = getattr(event, "raw_event", None)
-        if raw is None:
-            return event
-        self._keep_raw(RawEvent(event=raw))
-        return _without_raw_event(event)
+        if raw is not None:
+            self._keep_raw(RawEvent(event=raw))
+        return _without_raw(event)
 
     def _keep_raw(self, event: RawEvent) -> None:
         if self._options.raw == "drop":
@@ -269,7 +257,17 @@ class Writer:
 
     # writing
 
-    async def _admit(self, event: AnyEvent, data: bytes | None) -> Entry | None:
+    def _show(self, entry: Entry, on_entry: OnEntry) -> None:
+        """Show an entry that is about to be written; a snapshot that this gives is written with it."""
+        try:
+            data = on_entry(entry)
+            if data is not None:
+                place: dict[str, Any] = {"run": 0, "seq": entry.seq, "at": entry.at, "events": 1}
+                self.out.snapshot = pack("snapshot", snapshot_body(data), codec=self._core.codec, **place)
+        except SlimError as error:
+            LOG.warning("the snapshot of thread %r was not saved: %s", self._key.thread_id, error)
+
+    async def _admit(self, event: AnyEvent, data: bytes | None, on_entry: OnEntry | None) -> Entry | None:
         """Give the event its place, and write when a batch is due."""
         out, starts = self.out, isinstance(event, RunStartedEvent)
         if starts or not out.is_running or out.unflushed >= self._options.buffer_events:
@@ -281,6 +279,8 @@ class Writer:
                 self._continue_unrecorded(error)
                 return None
         entry = self.out.put(event, data)
+        if on_entry is not None:
+            self._show(entry, on_entry)
         end = end_of(event)
         if end is not None and out.run is not None:
             out.run.end = end
@@ -289,7 +289,7 @@ class Writer:
         else:
             out.arm()
         if end is not None:
-            self._core.ended(self._key, entry.run_id)
+            self._core.ended(self._key, entry.run_id, out.first, entry.seq)
         return entry
 
     async def _make_room(self, event: AnyEvent, data: bytes | None) -> tuple[AnyEvent, bytes | None]:
@@ -394,7 +394,6 @@ def _again(error: StoreError | LineageError) -> Exception:
     return type(error)(str(error))
 
 
-def _without_raw_event(event: AnyEvent) -> AnyEvent:
-    if getattr(event, "raw_event", None) is None:
-        return event
-    return event.model_copy(update={"raw_event": None})
+def _without_raw(event: AnyEvent) -> AnyEvent:
+    has_raw = getattr(event, "raw_event", None) is not None
+    return event.model_copy(update={"raw_event": None}) if has_raw else event

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
 
 from runcast.slim.stores import refusals
 from runcast.slim.stores.memory_notes import MemoryNotes
+from runcast.slim.stores.memory_thread import MemoryThread
 from runcast.slim.stores.records import (
     APART,
     IMPORTER,
@@ -33,46 +34,6 @@ from runcast.slim.stores.records import (
 from runcast.slim.stores.wakeups import Watcher, thread_topic
 
 
-@dataclass(slots=True)
-class _Thread:
-    key: Key
-    epoch: str
-    created_at: int
-    updated_at: int
-    token: int = 0
-    owner: str | None = None
-    until: int | None = None
-    last_batch: tuple[str, int] | None = None  # its id, and the run it wrote to
-    last_seq: int = 0
-    title: str | None = None
-    # by seq, with the run's number
-    events: dict[int, tuple[int, NewEvent]] = field(default_factory=dict[int, tuple[int, NewEvent]])
-    raws: list[tuple[int, NewEvent]] = field(default_factory=list[tuple[int, NewEvent]])
-    # by the store's number, oldest first
-    runs: dict[int, StoredRun] = field(default_factory=dict[int, StoredRun])
-    blobs: dict[tuple[BlobKind, int, int], Blob] = field(
-        default_factory=dict[tuple[BlobKind, int, int], Blob]
-    )
-
-    def record(self) -> StoredThread:
-        newest = [run for run in self.runs.values() if run.edge != "aside"][-1:]
-        status = newest[0].status if newest else None
-        place = (self.key, self.epoch, self.last_seq, self.owner, self.until)
-        times = (self.created_at, self.updated_at)
-        return StoredThread(*place, *times, self.title, status, self.mark(self.last_seq))
-
-    def mark(self, seq: int) -> str:
-        """The mark of the run that holds this seq."""
-        before = [run.mark for run in self.runs.values() if run.first_seq <= seq]
-        return before[-1] if before else ""
-
-    def ordered(self) -> list[StoredRun]:
-        """The runs with their present ends: right before the next run, or at the last event."""
-        runs = list(self.runs.values())
-        ends = [*(run.first_seq - 1 for run in runs[1:]), self.last_seq]
-        return [replace(run, last_seq=end) for run, end in zip(runs, ends, strict=bool(runs))]
-
-
 def connect(url: str) -> MemoryStore:
     """A new store for every `memory://`."""
     return MemoryStore()
@@ -83,7 +44,7 @@ class MemoryBlobs:
 
     def __init__(self) -> None:
         super().__init__()
-        self._threads: dict[Key, _Thread] = {}
+        self._threads: dict[Key, MemoryThread] = {}
 
     async def rename(self, key: Key, title: str | None) -> bool:
         """Give the thread a title; see `Store.rename`."""
@@ -182,7 +143,7 @@ class MemoryStore(MemoryRemoval):
         if thread is None:
             if key in self._tombstones:
                 raise refusals.forgotten(key)
-            thread = self._threads[key] = _Thread(key, epoch, now, now)
+            thread = self._threads[key] = MemoryThread(key, epoch, now, now)
         if thread.owner not in (None, owner) and (thread.until or 0) >= now:
             raise refusals.held(key, thread.owner, thread.until, now)
         cut = self._truncate(thread)
@@ -192,7 +153,8 @@ class MemoryStore(MemoryRemoval):
         runs = thread.ordered()
         history = [run for run in runs if run.edge not in APART]
         last, head = (newest[-1] if newest else None for newest in (runs, history))
-        return Lease(key, owner, thread.token, thread.epoch, thread.last_seq, last, head, cut)
+        notes = sum(note.key == key for note in self._notes.values())
+        return Lease(key, owner, thread.token, thread.epoch, thread.last_seq, last, head, cut, notes)
 
     async def renew(self, leases: Sequence[Lease], *, until: int) -> list[Lease]:
         """Let leases last until then; see `Store.renew`."""
@@ -205,7 +167,7 @@ class MemoryStore(MemoryRemoval):
                 thread.until = until
         return lost
 
-    def _truncate(self, thread: _Thread) -> tuple[str, ...]:
+    def _truncate(self, thread: MemoryThread) -> tuple[str, ...]:
         lost = [(seq, run) for seq, run in thread.runs.items() if run.status == "in_progress"]
         for seq, run in lost:
             thread.runs[seq] = replace(run, status="truncated", ended_at=thread.updated_at)
@@ -233,7 +195,7 @@ class MemoryStore(MemoryRemoval):
         """None of them: nothing is saved by writing batches together."""
         return [None] * len(batches)
 
-    def _write(self, thread: _Thread, batch: Batch) -> int:
+    def _write(self, thread: MemoryThread, batch: Batch) -> int:
         number = (
             self._begin(thread, batch, batch.run)
             if isinstance(batch.run, NewRun)
@@ -242,6 +204,8 @@ class MemoryStore(MemoryRemoval):
         for event in batch.events:
             thread.events[event.seq] = (number, event)
         thread.raws += [(number, raw) for raw in batch.raws]
+        if batch.snapshot is not None:
+            thread.keep_snapshot(number, batch.snapshot)
         if batch.end is not None:
             end = batch.end
             thread.runs[number] = replace(
@@ -257,12 +221,12 @@ class MemoryStore(MemoryRemoval):
             thread.updated_at = batch.now
         return number
 
-    def _known(self, thread: _Thread, number: int) -> int:
+    def _known(self, thread: MemoryThread, number: int) -> int:
         if number and number not in thread.runs:
             raise refusals.unknown_run(thread.key, number)
         return number
 
-    def _begin(self, thread: _Thread, batch: Batch, run: NewRun) -> int:
+    def _begin(self, thread: MemoryThread, batch: Batch, run: NewRun) -> int:
         by_id = {known.run_id: known for known in thread.runs.values()}
         if run.run_id in by_id:
             raise refusals.used(batch.key, run.run_id)

@@ -14,6 +14,7 @@ Edge = Literal["continue", "branch", "resume", "spawn", "aside"]
 APART = ("spawn", "aside")  # edges of runs that are no history: no run continues them
 RunStatus = Literal["in_progress", "completed", "failed", "interrupted", "cancelled", "truncated"]
 BlobKind = Literal["segment", "checkpoint", "snapshot"]
+SNAPSHOTS = 3  # that stay of a thread, unless its writer asks for another number
 IMPORTER = "import:"  # an owner's prefix: what it left unfinished is no run of this host
 
 
@@ -65,11 +66,15 @@ class Lease:
     last_run: StoredRun | None  # the newest run of the thread
     head: StoredRun | None  # the newest run that is history: not spawned by another
     cut: tuple[str, ...] = ()  # runs without an owner that this call marked truncated
+    notes: int = 0  # about the thread, in any box
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The events of one append. It prolongs the lease (`until`) or releases it (`until=None`)."""
+    """The events of one append. It prolongs the lease (`until`) or releases it (`until=None`).
+
+    A snapshot becomes one of its run, and the newest few of the thread stay.
+    """
 
     key: Key
     owner: str
@@ -83,6 +88,7 @@ class Batch:
     end: RunEnd | None = None
     until: int | None = None
     now: int = 0
+    snapshot: Blob | None = None
 
     @property
     def writes(self) -> bool:

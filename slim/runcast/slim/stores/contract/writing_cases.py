@@ -16,6 +16,7 @@ from runcast.slim.stores.contract.tools import (
     TTL,
     Broken,
     batch,
+    blob,
     refuses,
     same,
     seqs,
@@ -28,6 +29,7 @@ from runcast.slim.stores.records import (
     Lease,
     NewEvent,
     NewRun,
+    Note,
     Page,
     RunEnd,
 )
@@ -53,6 +55,30 @@ async def a_thread_begins_with_its_first_lease(store: Store) -> None:
     )
     same([t.key for t in await store.threads("acme", limit=10)], [THREAD], "and is listed")
     same((await take(store, epoch="e2", now=NOW + 1)).epoch, "e1", "a thread keeps its epoch")
+
+
+async def a_lease_counts_the_notes_about_its_thread(store: Store) -> None:
+    """So that nobody has to look whether something waits in it."""
+    same((await take(store)).notes, 0, "none")
+    for n, key in enumerate((THREAD, THREAD, Key("acme", "other"), Key("b", THREAD.thread_id))):
+        await store.post(Note(f"n{n}", f"box {n}", key, "r", b"", NOW))
+    same((await take(store, now=NOW + 1)).notes, 2, "in all boxes")
+
+
+async def a_batch_brings_a_snapshot_of_its_run(store: Store) -> None:
+    """With its events or not at all, and the newest few stay."""
+    lease = await take(store)
+    run = NewRun("a", None, "continue")
+    number = await store.append(batch(lease, 1, 2, run=run, snapshot=blob("snapshot", 0, 2)))
+    same(await store.blobs(THREAD, "snapshot", [number]), [blob("snapshot", number, 2)], "it is the run's")
+    refused = store.append(batch(lease, 9, run=number, snapshot=blob("snapshot", 0, 9)))
+    await refuses(Conflict, refused, "a batch that does not fit")
+    for seq in range(3, 6):
+        wanted = batch(lease, seq, run=number, snapshot=blob("snapshot", 0, seq))
+        same(await store.append_all([wanted]) in ([None], [number]), True, "it goes with others too")
+        if (await store.thread(THREAD) or lease).last_seq < seq:
+            await store.append(wanted)
+    same([info.seq for info in await store.blob_index(THREAD, "snapshot")], [3, 4, 5], "the newest stay")
 
 
 async def a_lease_is_exclusive_until_it_expires(store: Store) -> None:

@@ -32,10 +32,7 @@ class SqlBlobs:
 
     async def put_blob(self, key: Key, blob: Blob) -> None:
         """Store a blob; see `Store.put_blob`."""
-        info = blob.info
-        place = (info.kind, info.seq, info.run, info.at)
-        values = (*place, info.codec, info.events, info.sha256, info.size, blob.body)
-        if not await self._db.run(once(say.PUT_BLOB, (*values, *key))):
+        if not await self._db.run(once(say.PUT_BLOB, (*blob_values(blob, blob.info.run), *key))):
             raise refusals.gone(key)
 
     async def blob_index(self, key: Key, kind: BlobKind) -> list[BlobInfo]:
@@ -109,6 +106,13 @@ class SqlNotes:
     async def listen(self, *boxes: str) -> Watch:
         """A watch that wakes at every post to one of these boxes."""
         return await self._db.watch(*map(box_topic, boxes))
+
+
+def blob_values(blob: Blob, run: int) -> Row:
+    """The columns of a blob behind its thread, as one of this run."""
+    info = blob.info
+    place = (info.kind, info.seq, run, info.at)
+    return (*place, info.codec, info.events, info.sha256, info.size, blob.body)
 
 
 def _note(row: Row) -> Note:

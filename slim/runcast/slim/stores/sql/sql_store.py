@@ -27,7 +27,7 @@ from runcast.slim.stores.records import (
 from runcast.slim.stores.sql import statements as say
 from runcast.slim.stores.sql.database import Database, Insert, Query, Row, Script, Wake
 from runcast.slim.stores.sql.removal import SqlRemoval
-from runcast.slim.stores.sql.side_tables import SqlBlobs, SqlNotes
+from runcast.slim.stores.sql.side_tables import SqlBlobs, SqlNotes, blob_values
 from runcast.slim.stores.wakeups import thread_topic
 
 IN_ONE_TRANSACTION = 200  # batches: each takes 11 of the arguments that a statement may have
@@ -71,7 +71,8 @@ class SqlStore(SqlRemoval, SqlBlobs, SqlNotes):
             newest = [_run(row) for row in (yield Query(say.NEWEST_RUNS, (thread, thread)))]
             last = newest[-1] if newest else None
             head = next((run for run in reversed(newest) if run.edge not in APART), None)
-            return Lease(key, owner, token, found, last_seq, last, head, cut)
+            notes = (yield Query(say.NOTES_OF_THREAD, key))[0][0]
+            return Lease(key, owner, token, found, last_seq, last, head, cut, notes)
 
         return await self._db.run(script())
 
@@ -128,6 +129,9 @@ class SqlStore(SqlRemoval, SqlBlobs, SqlNotes):
             runs[batch.key] = run
             events += [(thread, run, *event) for event in batch.events]
             raws += [(thread, run, *raw) for raw in batch.raws]
+            if batch.snapshot is not None:
+                yield Query(say.PUT_SNAPSHOT, (thread, *blob_values(batch.snapshot, run)))
+                yield Query(say.DROP_OLD_SNAPSHOTS, (thread, thread))
             if (end := batch.end) is not None:
                 ended = (end.status, end.terminal, end.usage, batch.now, run, thread)
                 if not (yield Query(say.END_RUN, ended)):

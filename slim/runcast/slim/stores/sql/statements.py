@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from runcast.slim.stores.records import IMPORTER
+from runcast.slim.stores.records import IMPORTER, SNAPSHOTS
 
 ENDLESS = 2**62
 
@@ -192,14 +192,23 @@ ORDER BY r.first_seq
 """
 
 # Derived data.
-PUT_BLOB = """
+_PUT_BLOB = """
 INSERT INTO runcast_blobs (thread, kind, seq, run, at, codec, events, sha256, size, body)
-SELECT t.id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM runcast_threads t
-WHERE t.tenant = ? AND t.thread_id = ? AND t.epoch <> ''
+{values}
 ON CONFLICT (thread, kind, seq, run) DO UPDATE
 SET at = excluded.at, codec = excluded.codec, events = excluded.events, sha256 = excluded.sha256,
     size = excluded.size, body = excluded.body
 RETURNING thread
+"""
+PUT_BLOB = _PUT_BLOB.format(
+    values="""SELECT t.id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM runcast_threads t
+WHERE t.tenant = ? AND t.thread_id = ? AND t.epoch <> ''"""
+)
+PUT_SNAPSHOT = _PUT_BLOB.format(values="VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+DROP_OLD_SNAPSHOTS = f"""
+DELETE FROM runcast_blobs WHERE thread = ? AND kind = 'snapshot' AND seq <= (
+  SELECT seq FROM runcast_blobs WHERE thread = ? AND kind = 'snapshot' ORDER BY seq DESC LIMIT 1 OFFSET {SNAPSHOTS}
+)
 """
 _BLOB = "SELECT kind, run, seq, at, codec, events, sha256, size{body} FROM runcast_blobs WHERE thread = {thread} AND kind = ?"
 BLOB_INFO = _BLOB.format(body="", thread=_THREAD)
@@ -216,6 +225,7 @@ POST_ANEW = POST.format(
 )
 NOTES = f"SELECT {_NOTE} FROM runcast_notes WHERE box IN {{}} ORDER BY at, id LIMIT ?"
 NOTES_ABOUT = f"SELECT {_NOTE} FROM runcast_notes WHERE tenant = ? AND {{}} = ? ORDER BY at, id"
+NOTES_OF_THREAD = "SELECT COUNT(*) FROM runcast_notes WHERE tenant = ? AND thread_id = ?"
 EXCHANGE = """UPDATE runcast_notes SET box = ?, tenant = ?, thread_id = ?, run_id = ?, body = ?, at = ?, until = ?
 WHERE id = ? AND box = ? AND body = ? RETURNING id"""
 UNPOST = "DELETE FROM runcast_notes WHERE id = ? AND box = ? AND body = ? RETURNING id"
