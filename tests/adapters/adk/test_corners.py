@@ -239,5 +239,9 @@ def test_an_agent_that_is_named_twice_is_told_once():
     assert isinstance(root, LlmAgent)
 
 
+def test_an_agent_without_schemas_has_no_forms():
+    assert AdkAdapter(agent("root", text("x"))).schemas() == {}
+
+
 async def test_a_plugin_that_was_never_used_closes():
     await AdkPlugin(print).close()

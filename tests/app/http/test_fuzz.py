@@ -9,15 +9,8 @@ from typing import Any
 
 import httpx
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
 
 from runcast.app import Cast
 from runcast.app.http.openapi import describe
@@ -26,7 +19,6 @@ from tests.app.agents import asker, parrot, tooled
 from tests.app.serving import serving
 
 SECRET = "the-other-tenants-secret"
-CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 EXAMPLES = 6  # good requests a route, and as many bad ones
 IDS = ["t1", "t2", "ghost"]
 ASKED = [
@@ -35,7 +27,6 @@ ASKED = [
     for mode in ("positive", "negative")
     if mode == "positive" or route.accepts or route.reads or "{" in route.path  # else nothing can be wrong
 ]
-SCHEMA = schemathesis.openapi.from_dict(describe(ROUTES, version="1"))
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +59,24 @@ def host() -> Iterator[str]:
     thread.join(30)
 
 
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    """The description of all routes. Schemathesis is imported where it is used: that takes a worker two seconds."""
+    import schemathesis
+
+    return schemathesis.openapi.from_dict(describe(ROUTES, version="1"))
+
+
 @pytest.mark.parametrize(("route", "mode"), ASKED)
-def test_a_route_answers_as_described(host: str, route: Any, mode: str) -> None:
-    operation = SCHEMA[route.path][route.method]
-    strategy = operation.as_strategy(generation_mode=schemathesis.GenerationMode(mode))
+def test_a_route_answers_as_described(host: str, schema: Any, route: Any, mode: str) -> None:
+    from schemathesis import GenerationMode
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi import checks
+
+    described = [checks.status_code_conformance, checks.content_type_conformance]
+    described += [checks.response_schema_conformance, not_a_server_error]
+    operation = schema[route.path][route.method]
+    strategy = operation.as_strategy(generation_mode=GenerationMode(mode))
 
     @settings(
         max_examples=EXAMPLES,
@@ -86,7 +91,7 @@ def test_a_route_answers_as_described(host: str, route: Any, mode: str) -> None:
             case.path_parameters["thread_id"] = known
         response = case.call(base_url=host)
         assert SECRET.encode() not in response.content
-        case.validate_response(response, checks=CHECKS)
+        case.validate_response(response, checks=described)
 
     ask()
 

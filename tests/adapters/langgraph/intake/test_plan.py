@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ag_ui.core import RunAgentInput, ToolMessage, UserMessage
+import pytest
+from ag_ui.core import ResumeEntry, RunAgentInput, ToolMessage, UserMessage
 
+from runcast.adapters import InvalidInput
 from runcast.adapters.langgraph.intake.plan import (
     STOPPED,
     Plan,
     StoredMessage,
     Thread,
     from_beginning,
+    plan,
     with_results,
 )
+from runcast.adapters.langgraph.options import LangGraphOptions
 
 NEW = UserMessage(id="u2", content="two")
 OPEN = Thread(
@@ -64,3 +68,10 @@ def test_a_step_whose_tasks_have_all_returned_is_answered_though_its_thread_look
     thread = replace(OPEN, messages=OPEN.messages[:2], unfinished=False)
     asked = with_results(Plan("start", [NEW]), thread, returned)
     assert list(asked.results) == returned
+
+
+def test_where_nothing_is_stored_no_question_is_answered() -> None:
+    answer = ResumeEntry(interrupt_id="i1", status="resolved", payload=True)
+    given = RunAgentInput(thread_id="t", run_id="r", messages=[], tools=[], context=[], resume=[answer])
+    with pytest.raises(InvalidInput, match="the graph has no checkpointer"):
+        plan(given, None, LangGraphOptions())

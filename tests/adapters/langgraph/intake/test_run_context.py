@@ -10,7 +10,7 @@ from ag_ui.core import RunAgentInput
 from pydantic import BaseModel
 
 from runcast.adapters import InvalidInput
-from runcast.adapters.langgraph.intake.run_context import client_configurable, run_context
+from runcast.adapters.langgraph.intake.run_context import client_configurable, client_input, run_context
 
 
 @dataclass(kw_only=True)
@@ -89,3 +89,7 @@ def test_the_client_sets_no_key_that_places_the_run():
     held = {"thread_id": "other", "checkpoint_id": "1", "__pregel_send": 1, "model_name": "gpt"}
     assert client_configurable(asked(configurable=held)) == {"model_name": "gpt"}
     assert client_configurable(asked()) == {}
+
+
+def test_a_client_that_sets_no_channel_needs_no_schema():
+    assert client_input(asked(), lambda: pytest.fail("nothing was given that needs it")) == {}
