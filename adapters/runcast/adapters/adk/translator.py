@@ -128,7 +128,7 @@ class AdkTranslator:
         if isinstance(part, ModelCall):  # no event comes of it
             self._inner.events_of(part.invocation_id, self._own).messages.model_called(part)
             return []
-        return self._asides() + self._fed(part)
+        return self._asides() + self._fed(part) if self.asides else self._fed(part)
 
     def _fed(self, part: Event | InnerPart) -> list[AgEvent]:
         if isinstance(part, InnerPart):

@@ -81,6 +81,8 @@ class _RunPlugins(PluginManager):
     async def run_on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
     ) -> Event | None:
+        if event.partial and not self._users.plugins:
+            return None
         given: dict[str, Any] = {"invocation_context": invocation_context}
         changed: Event | None = None
         if self._users.plugins:

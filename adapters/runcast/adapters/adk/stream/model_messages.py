@@ -92,7 +92,8 @@ class ModelMessages:
             else:
                 stream.text.add(part.text)
                 events += self._text(stream, part.text)
-        return counted(events, (usage(event) or {}).get("completion"))
+        tokens = usage(event)
+        return events if tokens is None else counted(events, tokens.get("completion"))
 
     def _text(self, stream: Stream, delta: str) -> list[AgEvent]:
         return self._blocks.text(stream.id, delta, owner=stream.owner)
