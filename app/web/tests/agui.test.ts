@@ -1,6 +1,7 @@
 // The pure parts of the AG-UI clients: the format of a stream in any pieces, and what a run has open at any event.
 import { describe, expect, it } from "vitest";
 import { OpenLines } from "../src/agui/open_lines.js";
+import { readable } from "../src/agui/readable.js";
 import { type Frame, SseReader } from "../src/agui/sse.js";
 import type { AguiEvent } from "../src/fold/events.js";
 
@@ -81,5 +82,15 @@ describe("what a run has open", () => {
       lines.feed({ type: "RUN_STARTED", threadId: "t", runId: "r2" });
       expect(lines.close()).toEqual([{ type: "RUN_FINISHED", threadId: "t", runId: "r2" }]);
     }
+  });
+});
+
+describe("the end of a run for every client", () => {
+  const end = (outcome: object): never => ({ type: "RUN_FINISHED", threadId: "t", runId: "r", outcome }) as never;
+  it("has no outcome that a client before 1.0 refuses", () => {
+    for (const refused of [{ type: "cancelled" }, { type: "success", pendingToolCallIds: ["c"] }])
+      expect(readable(end(refused))).toEqual({ type: "RUN_FINISHED", threadId: "t", runId: "r" });
+    for (const taken of [{ type: "success" }, { type: "interrupt", interrupts: [{ id: "q", reason: "input" }] }])
+      expect(readable(end(taken))).toEqual(end(taken));
   });
 });

@@ -59,7 +59,9 @@ async def test_readers_at_every_shard_have_everything_and_one_order(tmp_path: Pa
         for number in range(1, 5):
             worker = (one, two)[number % 2]
             await worker.run(f"r{number}")
-            assert await worker.out.flush(60), "what comes late, after the next worker's, has no place in the stream"
+            assert await worker.out.flush(60), (
+                "what comes late, after the next worker's, has no place in the stream"
+            )
         await settled(one.log, there)
         assert text(there) == words(*((f"r{number}", 20) for number in range(1, 5)))
         assert two.fanout.stats()["heard"] > 0

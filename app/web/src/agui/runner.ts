@@ -8,6 +8,7 @@
 import type { AbstractAgent, BaseEvent, HttpAgent, RunAgentInput } from "@ag-ui/client";
 import { Observable } from "rxjs";
 import { RuncastAgent, type RuncastAgentConfig } from "./agent.js";
+import { readable } from "./readable.js";
 
 /** As the agents' own settings; `url` is where runcast is mounted. */
 export type RuncastRunnerConfig = Omit<RuncastAgentConfig, "agentId" | "threadId" | "initialMessages" | "initialState">;
@@ -89,12 +90,6 @@ export class RuncastRunner {
     const given = { ...this.config, headers: { ...this.config.headers, ...headers }, threadId };
     return new RuncastAgent(agentId === undefined ? given : { ...given, agentId });
   }
-}
-
-/** As every client reads it: those before 1.0, CopilotKit's among them, refuse the outcome of a stopped run. */
-function readable(event: BaseEvent): BaseEvent {
-  const { outcome, ...plain } = event as BaseEvent & { outcome?: { type: string } };
-  return outcome?.type === "cancelled" ? plain : event;
 }
 
 /** A failure as the end of a run: a stream that breaks off would take the runtime's process along. */
