@@ -49,8 +49,8 @@ FAULTS: tuple[Fault, ...] = (
             "        released = text[since:wait] if not inside else self._redactor.replaced(text[since:wait], inside[:1])\n",
         ),
         (
-            "        if data is None or self._may_hold(data.lower()):",
             "        if data is None or self._may_hold(data):",
+            "        if data is None:",
         ),
         ("        if len(self._harmless) < REMEMBERED:", "        if True:"),
     ),
@@ -101,8 +101,8 @@ FAULTS: tuple[Fault, ...] = (
             "            return True\n        if value",
         ),
         ("            return not is_schema_text(value)", "            return True"),
-        ("            or is_code(value)\n", ""),
-        ("            or _is_prose(text, found)\n", ""),
+        ("(is_harmless(value) or _is_prose(text, found))", "(is_reference(value) or _is_prose(text, found))"),
+        ("(is_harmless(value) or _is_prose(text, found))", "is_harmless(value)"),
         ("escapes < depth or escapes % (2 * (depth + 1)) == depth:", "escapes == depth:"),
         (
             "            if depth == 0:\n                return Finding(at, position, quote)",

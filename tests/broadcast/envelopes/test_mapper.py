@@ -42,6 +42,7 @@ from ag_ui.core import (
 
 from runcast.broadcast import BroadcastConfig, Budget, EnvelopeMapper
 from runcast.broadcast.reader import Reader, Take
+from runcast.slim.wire.codec import decode
 from tests.broadcast.entries import Thread, mapped, payloads
 
 
@@ -315,6 +316,20 @@ def test_subagents_have_a_life_of_their_own() -> None:
         ("digger", False, "lost", False),
         ("asker", True, None, True),
         (None, True, None, False),
+    ]
+
+
+def test_a_patch_with_half_a_surrogate_pair_in_a_key_travels() -> None:
+    operation = b'{"op":"add","path":"/a","value":{"\\ud83d":1},"\\ud83d":2}'
+    delta = decode(b'{"type":"STATE_DELTA","delta":[%s]}' % operation)
+    activity = decode(
+        b'{"type":"ACTIVITY_DELTA","messageId":"x","activityType":"plan","patch":[%s]}' % operation
+    )
+    state, plan = mapped([started(), delta, activity], BroadcastConfig.debug())[1:]
+    shown = json.loads(operation.replace(rb"\ud83d", rb"\ufffd"))
+    assert [json.loads(each.encode())["payload"] for each in (state, plan)] == [
+        {"delta": [shown]},
+        {"message_id": "x", "activity_type": "plan", "patch": [shown]},
     ]
 
 

@@ -16,7 +16,7 @@ from ag_ui.core import (
 )
 
 from runcast.slim.folding.conversation import Conversation, fold
-from runcast.slim.wire.codec import UnknownEvent
+from runcast.slim.wire.codec import UnknownEvent, decode
 from tests.slim.scripts import (
     FINISHED,
     STARTED,
@@ -346,6 +346,12 @@ def test_case_31_a_character_cut_in_two_is_whole_again():
     conversation = folded(STARTED, *text("m1", "\ud83d", "\ude00"), *call("c1", "\ud83d", "\ude00"))
     assert conversation.messages[0].content == "😀"
     assert conversation.pending_tool_calls[0].function.arguments == "😀"
+
+
+def test_half_a_surrogate_pair_in_a_key_of_a_message_stays():
+    odd = {**user("a"), "\ud83d": {"\ud83d": 1}}
+    conversation = fold([decode(STARTED), decode(snapshot(odd))])
+    assert conversation.wire_messages() == [odd]
 
 
 def test_events_for_the_application_are_kept_in_order_when_asked():

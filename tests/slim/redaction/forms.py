@@ -236,6 +236,7 @@ COSTLIEST = (
     '"secret":"a\n',
     '"password":{',
     "-eyJ",
+    ".pass=at3xo\npass=at3xo\n漢",
 )
 
 HARMLESS = [

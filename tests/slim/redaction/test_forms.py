@@ -11,8 +11,8 @@ import pytest
 from ag_ui.core import TextMessageContentEvent, TextMessageEndEvent
 
 from runcast.slim import Redactor
-from runcast.slim.redaction.secret_values import is_code, is_reference, is_schema_text, looks_generated
-from tests.slim.redaction import more_forms
+from runcast.slim.redaction.secret_values import is_harmless, is_reference, is_schema_text, looks_generated
+from tests.slim.redaction import more_forms, newer_forms
 from tests.slim.redaction.forms import HARMLESS, SECRETS
 
 REDACTOR = Redactor()
@@ -22,8 +22,13 @@ MANGLED = 0.05
 SECRET = {
     "first": [(text.format(secret), secret) for text, secret in SECRETS],
     "second": more_forms.secrets(),
+    "third": newer_forms.secrets(),
 }
-HARMLESS_TEXTS = {"first": HARMLESS, "second": more_forms.lines_of(more_forms.HARMLESS)}
+HARMLESS_TEXTS = {
+    "first": HARMLESS,
+    "second": more_forms.lines_of(more_forms.HARMLESS),
+    "third": newer_forms.harmless(),
+}
 EVERY = [*(text for each in SECRET.values() for text, _ in each), *chain(*HARMLESS_TEXTS.values())]
 texts = pytest.mark.parametrize("text", EVERY)
 
@@ -126,7 +131,7 @@ def test_a_reference_is_no_secret(value: str):
 @pytest.mark.parametrize("value", ["hunter2", "correct horse", "Tr0ub4dor&3", "$ecret1!", "abc"])
 def test_a_password_is_no_reference_and_no_code(value: str):
     assert not is_reference(value)
-    assert not is_code(value)
+    assert not is_harmless(value)
     assert REDACTOR.value({"password": value}) == {"password": "[redacted]"}
 
 

@@ -85,6 +85,22 @@ def test_the_worst_text_costs_little_more_than_a_usual_one():
         assert cost((unit * (length // len(unit) + 1))[:length]) < most, unit
 
 
+def test_a_hold_that_grows_by_single_characters_is_not_scanned_at_each():
+    redactor, scans = Redactor(), 0
+    growing = redactor.scanner.growing
+
+    def counted(text: str, since: int, unsure: int) -> object:
+        nonlocal scans
+        scans += 1
+        return growing(text, since, unsure)
+
+    redactor.scanner.growing = counted  # type: ignore[method-assign, assignment]  # counted, and the same
+    stream = redactor.stream()
+    for character in "the password: " + "=key-]secret" * 50:
+        stream.feed(TextMessageContentEvent(message_id="m", delta=character))
+    assert scans < 300  # of 614 characters
+
+
 def test_linear_patterns_find_what_stands_where():
     assert list(Linear("b+").spans("abbbab")) == [(1, 4), (5, 6)]
     assert list(Linear("q").spans("x" * 5_000 + "q" + "x" * 5_000)) == [(5_000, 5_001)]
@@ -96,3 +112,9 @@ def test_linear_patterns_find_what_stands_where():
 def test_searchable_text_has_as_many_characters():
     assert searchable("a\ud83db漢") == "a?b漢"
     assert searchable("漢") == "漢"
+
+
+def test_what_begins_inside_a_secret_holds_all_of_the_secret():
+    text = "password=x1y://a,b"
+    found, wait, _ = Redactor().scanner.growing(text, 0, len(text))
+    assert (found, wait) == ([], len("password="))

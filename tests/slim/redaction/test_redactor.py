@@ -38,7 +38,7 @@ from runcast.slim.redaction.redactor import DEEPEST, Redactor
 from runcast.slim.values.linear_regex import finder
 from runcast.slim.wire.codec import UnknownEvent, encode
 from tests.slim.planted import BY_FORM, HARMLESS, PASSWORD, PLANTED
-from tests.slim.redaction import more_forms
+from tests.slim.redaction import more_forms, newer_forms
 from tests.slim.redaction.forms import SECRETS
 
 REDACTOR = Redactor()
@@ -373,7 +373,7 @@ def test_the_glimpse_passes_nothing_by_that_a_look_would_find(redactor: Redactor
         lambda text: "".join(rng.choice((c, c.upper())) for c in text),
     ]
     found = 0
-    for _ in range(8_000):
+    for _ in range(12_000):
         word = rng.choice(spelt)(rng.choice(words).replace(" ", rng.choice(("_", "-", "", " ", "."))))
         inside = (word, word, rng.choice(heads), '"', ":", "=", "\\", " ", "x", "\n", "7")
         text = "".join(rng.choice(inside) for _ in range(rng.randrange(1, 12)))
@@ -403,7 +403,8 @@ def test_events_without_any_secret_mostly_need_no_look(data: bytes, needs: bool)
 def test_whatever_may_have_begun_shows_its_sign(form: SecretPattern):
     shows, begun = finder(form.sign), 0
     planted = [text for text, _ in PLANTED.values()] + [text.format(secret) for text, secret in SECRETS]
-    planted += [text for text, _ in more_forms.secrets() if re.search(form.form, text)]
+    listed = (*more_forms.secrets(), *newer_forms.secrets())
+    planted += [text for text, _ in listed if re.search(form.form, text)]
     for text in (before + text for text in planted for before in ("", "a ", "\\n", "x=", "a")):
         for end in range(len(text) + 1):
             if re.search(form.opening, text[:end]):

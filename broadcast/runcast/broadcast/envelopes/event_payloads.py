@@ -40,6 +40,7 @@ from runcast.slim.folding.run_records import end_status
 from runcast.slim.folding.step_records import Usage
 from runcast.slim.values.truncation import clean, cut
 from runcast.slim.values.type_guards import is_object
+from runcast.slim.wire.encoders import in_json_types
 
 # CUSTOM events that the host adds to a run, and their envelopes.
 HOSTS = {
@@ -293,7 +294,7 @@ def _state_snapshot(
 
 
 def _state_delta(config: BroadcastConfig, view: RunView, event: StateDeltaEvent, at: int) -> list[Draft]:
-    delta = [operation.model_dump(mode="json", by_alias=True) for operation in event.delta]
+    delta = [in_json_types(operation) for operation in event.delta]
     return [("agent.state", {"delta": delta})]
 
 
@@ -306,7 +307,7 @@ def _activity(
         if event.replace is not None:
             payload["replace"] = event.replace
     else:
-        payload["patch"] = [each.model_dump(mode="json", by_alias=True) for each in event.patch]
+        payload["patch"] = [in_json_types(each) for each in event.patch]
     return [("agent.activity", owned(payload, event.subagent_run_id))]
 
 

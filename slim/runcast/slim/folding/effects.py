@@ -50,6 +50,7 @@ from runcast.slim.folding.unfinished import UnfinishedMessages
 from runcast.slim.protocol.chunk_expander import ChunkExpander
 from runcast.slim.values.json_patch import Document, operations_of
 from runcast.slim.values.type_guards import as_list, is_list, is_object
+from runcast.slim.wire.encoders import in_json_types
 
 if TYPE_CHECKING:
     from runcast.slim.wire.codec import AnyEvent
@@ -215,9 +216,7 @@ def _result(view: View, event: ToolCallResultEvent) -> None:
         "id": event.message_id,
         "toolCallId": event.tool_call_id,
         "role": "tool",
-        "content": content
-        if isinstance(content, str)
-        else [part.model_dump(mode="json", by_alias=True) for part in content],
+        "content": content if isinstance(content, str) else [in_json_types(part) for part in content],
     }
     if event.subagent_run_id is not None:
         data["subagentRunId"] = event.subagent_run_id

@@ -30,6 +30,7 @@ from pydantic import BaseModel, ValidationError
 from runcast.slim.errors import PatchRefused
 from runcast.slim.values.json_patch import Document
 from runcast.slim.values.surrogates import join_text
+from runcast.slim.wire.encoders import in_json_types
 
 _MODELS: dict[str, type[BaseModel]] = {
     "activity": ActivityMessage,
@@ -168,7 +169,7 @@ class Body:
         """The wire-shaped message, not to be changed by the caller."""
         if self._data is None:
             assert self._model is not None
-            return self._model.model_dump(mode="json", by_alias=True)
+            return in_json_types(self._model)
         data = self._data
         if self._parts:
             before = data.get("content")

@@ -14,6 +14,7 @@ from runcast.slim.redaction.secret_values import SHORTEST_GENERATED, looks_gener
 # Words in a row at the end of a key name, however they are joined: api_key, apiKey, X-Api-Key.
 DEFAULT_KEYS: tuple[str, ...] = (
     *("password", "passwords", "passwd", "passphrase", "passcode", "pwd", "pass", "password confirmation"),
+    *("pgpass", "client assertion"),
     *(
         "secret",
         "secrets",
@@ -40,9 +41,9 @@ DEFAULT_KEYS: tuple[str, ...] = (
 # Names of many things, and of secrets too: they announce one when the value looks generated.
 WEAK_KEYS: tuple[str, ...] = (
     *("key", "auth", "session id", "sessionid", "sessid", "phpsessid", "jsessionid", "signature", "sig"),
-    *("pin", "otp"),
+    *("pin", "otp", "pin code", "otp code", "verification code", "session", "psk"),
 )
-_SHORT_NUMBERS = frozenset({"pin", "otp"})
+_SHORT_NUMBERS = frozenset({"pin", "otp", "verification"})  # those are short numbers
 # What may be joined to another word before it: `authtoken`, `PGPASSWORD`.
 _JOINED = ("password", "passwd", "passphrase", "secret", "token", "apikey", "credential", "credentials")
 # Names that end like a secret and are none: list cursors, and marks of a tokenizer.
@@ -64,7 +65,7 @@ _HARMLESS = frozenset(
     )
 )
 _HARMLESS_JOINED = tuple(name.replace(" ", "") for name in _HARMLESS)
-_COMMON = frozenset({"number"})  # too common in field names to skip texts by
+_COMMON = frozenset({"number", "code"})  # too common in field names to skip texts by
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 LONGEST_NAME = 80
 
@@ -110,7 +111,9 @@ class KeyNames:
         """Whether this weak name before this value announces a secret."""
         if len(value) < SHORTEST_GENERATED and not value.isdecimal():
             return False
-        return self.is_weak(name) and looks_generated(value, digits=words(name)[-1] in _SHORT_NUMBERS)
+        return self.is_weak(name) and looks_generated(
+            value, digits=not _SHORT_NUMBERS.isdisjoint(words(name)[-2:])
+        )
 
     def marks(self) -> dict[str, str]:
         """A few lower-case words of which every name has one, each with the characters that may follow it in a name."""

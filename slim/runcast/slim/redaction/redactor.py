@@ -66,7 +66,7 @@ class Redactor:
         self.scanner = Scanner(self.keys, [f for f in forms if isinstance(f, SecretPattern)], custom)
         self.harmless: set[str] = set()  # deltas that begin no secret
         everything = also is not None or bool(self.paths)
-        # Whether lower-case encoded bytes may hold a secret; and the same, more exact and slower.
+        # Whether encoded bytes may hold a secret; and the same, more exact and slower.
         self.glimpse = _anything if everything else self.scanner.glimpse
         self.suspects = _anything if everything else self.scanner.suspects
         self.holds_always = bool(custom)  # the beginning of a foreign pattern is unknown

@@ -16,15 +16,19 @@ from typing import Any, Literal, NamedTuple
 
 from runcast.slim.redaction.key_names import KeyNames
 from runcast.slim.redaction.secret_pattern import RUN, SecretPattern
-from runcast.slim.redaction.secret_values import is_code, is_reference, is_schema_text
+from runcast.slim.redaction.secret_values import is_harmless, is_reference, is_schema_text
 from runcast.slim.values.linear_regex import Finder, Linear, finder, searchable
 
 LONGEST_NAME = 40
 
 NOTHING = "[^\\s\\S]"  # a linear pattern that matches nothing
 _OPERATOR = r"(?:=>|[+.?|]{1,2}=|:{0,2}[:=]=?)"
+# What stands between a name and its value, and a value that nothing quotes.
+_TAIL = rf"(?P<q>\\*[\"'])?\]?\s{{0,8}}+{_OPERATOR}\s{{0,8}}+(?:[|>][+-]?(?:\s|\\+n){{1,12}}+)?(?P<open>\\*[\"'`])?"
+_tail = re.compile(_TAIL)
 _IDENTIFIER = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 _KEPT = frozenset({"true", "false", "null", "none", "undefined"})  # values that are no secret
+_LONGEST_KEPT = max(map(len, _KEPT))
 _JSON_LITERAL = re.compile(r"[^\s,}\]\"'\\]++")
 _BARE = re.compile(r"[^\s\"'`,;&)}\]<>\\]++")
 _LINE = re.compile(r"[^\r\n\"'`\\]++")
@@ -65,9 +69,7 @@ class Scanner:
         if keys.names:
             name = f"(?i:{keys.pattern()})"
             announced = rf"{name}\\*[\"']?\]?\s{{0,8}}{_OPERATOR}"
-            self._lead = re.compile(
-                rf"(?P<name>{name})(?P<q>\\*[\"'])?\]?\s{{0,8}}+{_OPERATOR}\s{{0,8}}+(?:[|>][+-]?(?:\s|\\+n){{1,12}}+)?(?P<open>\\*[\"'`])?"
-            )
+            self._lead = re.compile(rf"(?P<name>{name}){_TAIL}")
             between = r"(?:\\*[\"']|\]|\\+[nrt]|\s)*"
             hints.append(rf"{name}{between}(?:[+.?|]{{1,2}}=|[:=])")
             # The path of a patch ends with a name, and its value stands elsewhere.
@@ -80,7 +82,7 @@ class Scanner:
 
     def suspects(self, data: bytes) -> bool:
         """The same as `mentions`, faster for JSON bytes, above all for long ones."""
-        return self.glimpse(data.lower()) and self.mentions(data)
+        return self.glimpse(data) and self.mentions(data)
 
     def findings(self, text: str) -> list[Finding]:
         """The secrets of a whole text, in order, none overlapping another."""
@@ -136,15 +138,21 @@ class Scanner:
                 inner = match.start("secret") if "secret" in opening.groupindex else -1
                 yield inner if inner >= 0 else match.start()
 
-    def _leads(self, text: str) -> Iterator[re.Match[str]]:
-        """The names before an operator, found from there backwards: few places have one, many may begin a name."""
-        starts = sorted(len(text) - each.end() for each in self._trail.finditer(text[::-1]))
-        return filter(None, (self._lead.match(text, start) for start in starts))
+    def _leads(self, text: str) -> Iterator[tuple[int, int, re.Match[str]]]:
+        """Where a name begins and ends that stands before an operator, and what follows it. Found from the operator
+        backwards: few places have one, many may begin a name."""
+        size = len(text)
+        spans = [each.span("name") for each in self._trail.finditer(text[::-1])]
+        leads = (
+            (size - ends, size - begins, _tail.match(text, size - begins)) for begins, ends in reversed(spans)
+        )
+        return ((start, end, tail) for start, end, tail in leads if tail)
 
-    def _shorter(self, text: str, at: int, lead: re.Match[str]) -> re.Match[str] | None:
+    def _shorter(self, text: str, at: int, end: int) -> tuple[int, int, re.Match[str]] | None:
         """The rest of a lead whose beginning was the value of another one, where it is a lead itself."""
-        rest = self._lead.search(text, at, lead.end())
-        return None if rest is None else self._lead.match(text, rest.start())
+        rest = self._lead.search(text, at, end)
+        lead = None if rest is None else self._lead.match(text, rest.start())
+        return None if lead is None else (*lead.span("name"), lead)
 
     def _named(self, text: str) -> Iterator[Finding]:
         """Values after a name that announces a secret."""
@@ -152,13 +160,16 @@ class Scanner:
             return
         at = 0
         for each in self._leads(text):
-            lead: re.Match[str] | None = each
-            if each.start() < at:
-                lead = self._shorter(text, at, each) if each.end() > at else None
-            if lead is None:
-                continue
-            start, at = lead.span()
-            name = lead["name"] if not _continues(text, start) else _name_before(text, start) + lead["name"]
+            start, end, lead = each
+            if start < at:
+                shorter = self._shorter(text, at, lead.end()) if lead.end() > at else None
+                if shorter is None:
+                    continue
+                start, end, lead = shorter
+            at = lead.end()
+            name = text[start:end]
+            if start and text[start - 1] in _IDENTIFIER:
+                name = _name_before(text, start) + name
             kind = self._kind(name)
             found = _value(text, lead, whole_line=kind == "whole line") if kind else None
             if found is None:
@@ -186,17 +197,15 @@ class Scanner:
             return not is_reference(value)
         if value.startswith(("{", "[")):
             return not is_schema_text(value)
-        scheme, _, rest = value.partition(" ")
-        return not (
-            is_reference(rest if scheme.lower() in _SCHEMES else value)
-            or is_code(value)
-            or _is_prose(text, found)
-        )
+        scheme, blank, rest = value.partition(" ")
+        if blank and scheme.lower() in _SCHEMES and is_reference(rest):
+            return False
+        return not (is_harmless(value) or _is_prose(text, found))
 
 
 def _glimpse(keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> Finder:
-    """Whether a lower-case text has one of the literals that every secret has: literals are found many times faster than
-    a pattern. True for every text when a form has no known literals."""
+    """Whether a text has one of the literals that every secret has, case aside: literals are found faster than a pattern.
+    True for every text when a form has no known literals."""
     if custom or not all(form.marks for form in forms):
         return lambda text: True
     named = [
@@ -206,7 +215,7 @@ def _glimpse(keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Li
     found = re.compile("|".join(each.replace(r"|\z", "") for each in named) or r"(?!)")
     marks = (f"{mark} " if form.delimited else mark for form in forms for mark in form.marks)
     least = _shortest(mark.rstrip() for mark in marks if not found.search(mark))
-    return finder("|".join([*named, *map(re.escape, least)]) or NOTHING)
+    return finder(f"(?i:{'|'.join([*named, *map(re.escape, least)]) or NOTHING})")
 
 
 def _shortest(marks: Iterable[str]) -> list[str]:
@@ -220,7 +229,7 @@ def _any(patterns: Iterable[str]) -> re.Pattern[str]:
 
 
 def _trail(names: Iterable[str]) -> re.Pattern[str]:
-    """A name and its operator in a text that is read backwards, and perhaps more: `_lead` has the last word.
+    """A name and its operator in a text that is read backwards, and perhaps more: `_tail` has the last word.
 
     Letters are classes of both cases in a trie, which the engine skips by their first character.
     """
@@ -231,7 +240,8 @@ def _trail(names: Iterable[str]) -> re.Pattern[str]:
             node = node.setdefault(letter, {})
         node[""] = {}
     operator = r"(?:>=|=[+.?|]{1,2}+|=?[:=]:{0,2}+)"
-    return re.compile(rf"{operator}\s{{0,8}}+\]?(?:[\"']\\*)?{_branches(trie)}" if trie else r"(?!)")
+    quote = r"(?:[\"']\\*)?"
+    return re.compile(rf"{operator}\s{{0,8}}+\]?{quote}(?P<name>{_branches(trie)})" if trie else r"(?!)")
 
 
 _LETTERS = {" ": r"[_\-. ]?", "s": "[sS\N{LATIN SMALL LETTER LONG S}]", "k": "[kK\N{KELVIN SIGN}]"}
@@ -267,10 +277,6 @@ def _is_prose(text: str, found: Finding) -> bool:
     )
 
 
-def _continues(text: str, at: int) -> bool:
-    return at > 0 and text[at - 1] in _IDENTIFIER
-
-
 def _name_before(text: str, end: int) -> str:
     """The part of an identifier before `end`."""
     piece = text[max(0, end - LONGEST_NAME) : end]
@@ -281,15 +287,16 @@ def _value(text: str, lead: re.Match[str], *, whole_line: bool) -> Finding | Non
     at = lead.end()
     if lead["open"] is not None:
         return _quoted(text, at, lead["open"], sure=lead["q"] is not None)
-    if text[at : at + 1] in ("", "\\") and not text[at : at + 16].strip("\\"):  # an escaped quote may begin
+    first = text[at : at + 1]
+    if (not first or first == "\\") and not text[at : at + 16].strip("\\"):  # an escaped quote may begin
         return Finding(at, len(text), open=True, weak=True) if len(text) - at < 16 else None
     if lead["q"] is not None:
-        return _container(text, at, lead["q"]) if text[at] in "{[" else _literal(text, at, lead["q"])
-    match = (_LINE if whole_line else _BARE).match(text, at)
-    if match is None or match.group().startswith("["):
+        return _container(text, at, lead["q"]) if first in "{[" else _literal(text, at, lead["q"])
+    match = None if first == "[" else (_LINE if whole_line else _BARE).match(text, at)
+    if match is None:
         return None
     end = match.end()
-    none = end - at < _SHORTEST or match.group().lower() in _KEPT
+    none = end - at < _SHORTEST or (end - at <= _LONGEST_KEPT and text[at:end].lower() in _KEPT)
     if end == len(text):
         return Finding(at, end, open=True, weak=none)
     return None if none else Finding(at, end)

@@ -125,5 +125,5 @@ def announced(name: str, schemes: tuple[str, ...], value: str) -> SecretPattern:
         opening=rf"{_BOUND}{hint}\s{{1,8}}(?P<secret>{RUN_CLASS}*+)\Z",
         onset=rf"(?i:{heads}|(?:^|[^a-z0-9])(?:{begun})$)",
         sign=hint,
-        marks=(*schemes, *(each.replace("s", "\N{LATIN SMALL LETTER LONG S}") for each in schemes)),
+        marks=schemes,
     )

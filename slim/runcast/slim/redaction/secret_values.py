@@ -17,11 +17,12 @@ _REFERENCE = re.compile(
 )
 # An expression of a program: a call, an index, an attribute, a type, a constant.
 _CODE = re.compile(
-    r"[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){0,8}[(\[].{0,200}"
-    r"|(?:[A-Za-z_][A-Za-z_]{0,40}\.){1,8}[A-Za-z_]{1,40}"
+    r"[A-Za-z_]\w{0,60}+(?:\.[A-Za-z_]\w{0,60}+){0,8}+[(\[].{0,200}"
+    r"|(?:[A-Za-z_]{1,41}+\.){1,8}+[A-Za-z_]{1,40}"
     r"|(?:await|new|not|lambda|async|return|raise|throw|function|typeof)"
     r"|(?:bool|boolean|str|string|int|integer|float|number|bytes|object|any|None|null|undefined|self|this)(?:\s*[|=?].{0,40})?"
 )
+_HARMLESS = re.compile(rf"{_REFERENCE.pattern}|{_CODE.pattern}")
 SHORTEST_GENERATED = 16
 _GENERATED = re.compile(
     rf"(?:base64:)?(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_.+/=~%-]{{{SHORTEST_GENERATED},4096}}"
@@ -42,9 +43,9 @@ def is_reference(value: str) -> bool:
     return _REFERENCE.fullmatch(value) is not None
 
 
-def is_code(value: str) -> bool:
-    """Whether an unquoted value is an expression: `os.environ[`, `config.secret`, `bool`."""
-    return _CODE.fullmatch(value) is not None
+def is_harmless(value: str) -> bool:
+    """Whether an unquoted value is a reference, or an expression: `os.environ[`, `config.secret`, `bool`."""
+    return _HARMLESS.fullmatch(value) is not None
 
 
 def looks_generated(value: str, *, digits: bool = False) -> bool:

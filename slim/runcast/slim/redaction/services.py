@@ -32,7 +32,9 @@ _LINES: tuple[tuple[str, str, str], ...] = (
     ("xAI", "xai-", WORD),
     ("Perplexity, Tavily, Fireworks, Jina, Replicate", "pplx- tvly- fw_ jina_ r8_", DASHED),
     ("Pinecone, E2B, Firecrawl", "pcsk_ e2b_ fc-", DASHED),
-    ("Voyage", "pa-", MADE),
+    ("Voyage, Nomic", "pa- nk-", MADE),
+    ("Logfire, Weights & Biases, Mixedbread, LangSmith", "pylf_v wandb_v mxb_ ls__", DASHED),
+    ("RunPod, Anyscale", "rpa_ esecret_", WORD),
     # code hosts and package registries
     ("GitHub", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", DASHED),
     (
@@ -44,9 +46,19 @@ _LINES: tuple[tuple[str, str, str], ...] = (
     ("Artifactory", "AKCp cmVmd", WORD),
     ("npm, PyPI, Docker", "npm_ pypi- dckr_pat_ dckr_oat_ rubygems_", DASHED),
     ("Clojars, CircleCI, Sourcegraph, Readme, Infracost", "CLOJARS_ CCIPAT_ sgp_ rdme_ ico-", MADE),
+    ("GitLab, PostHog", "glrtr- glwt- phs_ pha_", DASHED),
+    ("WakaTime, Thunderstore, Chief Tools, Val Town", "waka_ tss_ ctp_ vtwn_", DASHED),
+    ("NuGet", "oy2", r"[a-z0-9]{43}(?![A-Za-z0-9])"),
+    ("Snyk", "snyk_", r"[a-z]{3}\.[A-Za-z0-9_.-]{16,}+"),
     ("Prefect, Scalingo, Harness, OpenShift", "pnu_ tk-us- pat. sat. sha256~", DOTTED),
     # chat and collaboration
     ("Slack", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-", DASHED),
+    (
+        "Slack, Dropbox, Nylas",
+        "xwfp- sl.B sl.u nyk_v0_",
+        DASHED,
+    ),
+    ("Trello, Instagram", "ATTA IGQV", r"[A-Za-z0-9_-]{60,}+"),
     (
         "Linear, Notion, Figma, Contentful, Postman",
         "lin_api_ lin_oauth_ ntn_ figd_ figp_ CFPAT- PMAK-",
@@ -68,13 +80,19 @@ _LINES: tuple[tuple[str, str, str], ...] = (
     ("Google", "AIza ya29. GOCSPX-", DASHED),
     ("Heroku, Netlify, Vercel, Pulumi", "HRKU- nfp_ vcp_ pul-", DASHED),
     ("Fly.io", "fm2_ fm1r_ fm1a_ fo1_", BASE64),
+    ("Tencent, Volcengine, Google", "AKID AKLT GOOG1E", r"(?=[A-Za-z]*+[0-9])[A-Za-z0-9]{32,}+"),
+    ("Render, UpCloud, Vercel, Zuplo", "rnd_ ucat_ vercel_blob_rw_ zpka_", DASHED),
+    ("Mapbox, Workato", "sk.eyJ wrkus- wrkeu- wrkjp- wrkau- wrksg-", DOTTED),
+    ("Yandex", "y0_ t1.", r"[A-Za-z0-9_-]{50,}+"),
+    ("Aiven, CockroachDB, MongoDB", "AVNS_ CCDB1_ mdb_sa_sk_", DASHED),
     ("Supabase, Neon, PlanetScale", "sbp_ sb_secret_ napi_ pscale_tkn_ pscale_pw_ pscale_oauth_", DASHED),
     # payment and commerce
     ("Stripe", "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ pk_live_ whsec_", r"[A-Za-z0-9]{10,}+"),
     ("Square", "sq0csp- sq0atp- sqco_", DASHED),
     ("Facebook, Square", "EAA", r"[A-Za-z0-9_-]{50,}+"),
     ("Flutterwave, EasyPost", "FLWSECK- FLWSECK_TEST- EZAK EZTK", DASHED),
-    ("Shopify", "shpat_ shpss_ shpca_ shppa_", HEX),
+    ("Shopify", "shpat_ shpss_ shpca_ shppa_ shptka_ shpua_", HEX),
+    ("Polar, Alchemy, Unkey, Midtrans", "polar_oat_ alcht_ unkey_ SB-Mid- Mid-server-", DASHED),
     # mail
     ("SendGrid", "SG.", r"[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"),
     ("Brevo", "xkeysib-", DASHED),
@@ -85,7 +103,9 @@ _LINES: tuple[tuple[str, str, str], ...] = (
     ("New Relic", "NRAK-", WORD),
     ("PostHog, Sonar", "phx_ sqp_ squ_ sqa_", DASHED),
     ("New Relic, Netlify", "NRII- NRIQ- NF-", DASHED),
-    ("Dynatrace", "dt0c01.", DOTTED),
+    ("Dynatrace", "dt0c01. dt0s01. dt0s16.", DOTTED),
+    ("Axiom, Honeycomb, Elastic, Inngest", "xaat- xapt- hcaik_ hcamk_ essu_ signkey-", MADE),
+    ("LaunchDarkly", "sdk-", r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     ("Rootly, incident tools", "rootly_ shltm_ slk_", MADE),
     ("Buildkite, Datadog, Red Hat", "bb_pr_ bb_ma_ ddp_ ddw_ rh-api- gcntfy-", DASHED),
     ("Sentry", "sntrys_ sntryu_", BASE64),
@@ -135,6 +155,23 @@ INFIX = prefixed(
     r"(?=[0-9]*+[A-Za-z])(?=[A-Za-z]*+[0-9])[A-Za-z0-9]{14,}+",
     inside=True,
 )
+# Onfido, Plaid, Stytch, Persona: the kind stands between a word and the rest.
+STAGE = prefixed(
+    "stage",
+    (
+        "-production-",
+        "-sandbox-",
+        "-live-",
+        "-test-",
+        "_production_",
+        "_sandbox_",
+        "_live.",
+        "_sandbox.",
+        "_dev_",
+    ),
+    r"(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[A-Za-z_-]*+[0-9])(?=[a-z0-9_-]*+[A-Z])[A-Za-z0-9_-]{24,}+)",
+    inside=True,
+)
 TERRAFORM = prefixed("terraform", (".atlasv1.",), r"[A-Za-z0-9_-]{31,}+", inside=True)
 TELEGRAM = SecretPattern(
     "telegram",
@@ -145,4 +182,4 @@ TELEGRAM = SecretPattern(
     sign=r"[0-9]:(?:A|$)",
     marks=(":aa",),
 )
-SERVICES = (*_forms(_LINES), INFIX, TERRAFORM, TELEGRAM, WEBHOOK)
+SERVICES = (*_forms(_LINES), INFIX, STAGE, TERRAFORM, TELEGRAM, WEBHOOK)

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 PIECES = 48  # how many of the last released deltas give context, and
 CONTEXT = 128  # how many of their characters: the name before a value, the border of a word
 MOST_PIECES = 2 * PIECES  # the older half is dropped at this number
-LONG_HOLD = 512  # up to so many held characters, every delta is scanned
+LONG_HOLD = 512  # up to so many held characters, a hold is scanned at every blank, and
+FEW = 8  # whenever so many more have come
 REMEMBERED = 4_096  # harmless deltas that are cached; tokens repeat
 
 _PLAIN, _DELTA, _CHUNK, _BORDER, _START = range(5)
@@ -153,7 +154,7 @@ class StreamRedactor:
                     self._streams = ({}, {}, {})
             else:
                 return self._chunks(event, data)
-        if data is None or self._may_hold(data.lower()):
+        if data is None or self._may_hold(data):
             return (self._redact_event(event, data),)
         return (event,)
 
@@ -227,8 +228,9 @@ class StreamRedactor:
         if stream.muted:
             return ""
         stream.owed += delta
-        if len(stream.owed) < len(stream.held) // 8 - LONG_HOLD // 8:
-            return ""  # a long hold is scanned only now and then
+        few = len(stream.owed) < max(FEW, len(stream.held) // 8 - LONG_HOLD // 8)
+        if stream.held and few and not (len(stream.held) < LONG_HOLD and delta[-1:].isspace()):
+            return ""  # a hold is not scanned at every character, and a long one only now and then
         context = stream.context()
         text, since = context + stream.held + stream.owed, len(context)
         if not (stream.held or self._always or self._scanner.wakes(searchable(text))):

@@ -107,13 +107,16 @@ def decode(data: Readable, *, legacy: bool = True) -> AnyEvent:
         size = len(data)
         if size <= SMALL:
             return read_small(data)  # type: ignore[no-any-return]  # a compiled validator is untyped
-        if size <= MIDDLE and type(data) is bytes and not has_exponent(data):
-            return read_tame(data)  # type: ignore[no-any-return]  # as above
+        if type(data) is bytes:
+            if size <= MIDDLE and not has_exponent(data):
+                return read_tame(data)  # type: ignore[no-any-return]  # as above
+            event = read_large(data)
+            if event is not None:
+                return event  # type: ignore[no-any-return]  # as above
     except (ValueError, TypeError):
         pass
     text = as_json(data)
-    was_tried = text is data and len(text) <= SMALL
-    event = None if was_tried else plainly(text)
+    event = plainly(text) if isinstance(text, bytes) and text is not data else None  # bytes were tried above
     return thoroughly(text, upgrade if legacy else None) if event is None else event
 
 
@@ -135,10 +138,8 @@ def as_json(data: Readable) -> bytes | str:
             raise WireError(f"a {type(data).__name__} holds no JSON", expected="bytes, text or a mapping")
 
 
-def plainly(text: bytes | str) -> AnyEvent | None:
+def plainly(text: bytes) -> AnyEvent | None:
     """The event, if it is spelled exactly as in 1.0; None when the thorough reader is needed."""
-    if isinstance(text, str):
-        return None
     try:
         return read_small(text) if len(text) <= SMALL else read_large(text)  # type: ignore[no-any-return]  # as above
     except ValidationError:

@@ -131,7 +131,10 @@ class _Compiler:
             rule = core_schema.nullable_schema(rule)
         if field.optional:
             rule = core_schema.with_default_schema(rule, default=field.default)
-        return core_schema.model_field(rule, validation_alias=field.wire)
+        # A name that is its own alias would be looked for twice wherever it is absent.
+        return core_schema.model_field(
+            rule, validation_alias=None if field.wire == field.name else field.wire
+        )
 
     def kind(self, kind: Kind) -> CoreSchema:
         match kind:
