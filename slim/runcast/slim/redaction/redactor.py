@@ -170,10 +170,10 @@ class Redactor:
         items: dict[Any, Any] = {}
         same = True
         title = value.get("name", value.get("key"))  # `{"name": "DB_PASSWORD", "value": …}`
-        told = place.names and isinstance(title, str) and title in self.keys
+        names_secret = place.names and isinstance(title, str) and title in self.keys
         for key, item in value.items():
             named = self.text(key) if isinstance(key, str) else key
-            step = title if told and key == "value" else str(key)
+            step = title if names_secret and key == "value" else str(key)
             items[named] = changed = self._value(item, place.into(step, self.keys))
             same = same and changed is item and named is key
         return value if same else items
