@@ -93,7 +93,9 @@ def sum_rows(found: Mapping[str, Taken]) -> list[Row]:
     parts = {name: found[name].way * whole.alone / found[name].alone for name in ALONE}
     added = found["adapted"].ratio * whole.alone + sum(parts.values())
     near = NEAR[0] <= added / whole.way <= NEAR[1]
-    said = "they add up" if near else f"they do NOT add up: {whole.way - added:.0f} us are in no stage"
+    rest = whole.way - added
+    where = "in no stage" if rest > 0 else "in more than one stage"
+    said = "they add up" if near else f"they do NOT add up: {abs(rest):.0f} us are {where}"
     return [
         *(figure(f"  {ALONE[name]}", cost, whole.way, "us/event") for name, cost in parts.items()),
         figure(f"  graph, adapter and these, to the whole: {said}", added, whole.way, "us/event"),
