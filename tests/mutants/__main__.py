@@ -2,8 +2,9 @@
 
 `--only leases` narrows the areas, `--sample 120 --seed 7` takes faults made by rule instead of those that are data,
 `--again` only those that survived last; `--jobs 2` runs so many at once, `--list` only shows them. A fault is noticed when
-a test does not end, or fails with it and passes without. Nothing is written to the tree: a fork has the fault in its memory.
-A program that a test starts has none.
+a test does not end, or fails with it twice and passes without. It survives when every test that runs its lines passes; when some of
+them had no time (`--budget`), it is CUT, and counts as not noticed. Nothing is written to the tree: a fork has the fault in
+its memory. A program that a test starts has none.
 """
 
 from __future__ import annotations
@@ -18,26 +19,28 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
+from unittest.mock import patch
 
 import coverage
 import pytest
 
 from tests.mutants.fault import ROOT, Fault
-from tests.mutants.planting import functions, plant
+from tests.mutants.planting import functions, plant, plant_constants
 from tests.mutants.reach import KEPT, Reach, last_noticing, measuring, remember
 from tests.mutants.rules import sample
 from tests.mutants.running import RESULTS, Child, Results, far, in_children, ordered, run_test
 
-AREAS = ("durability", "leases", "authorization", "redaction")
+AREAS = ("durability", "leases", "authorization", "redaction", "queueing", "keeping", "webhooks")
 ROOMS = (  # the tests that mirror the risky files
-    *(f"tests/slim/{room}" for room in ("log", "stores", "redaction")),
+    *(f"tests/slim/{room}" for room in ("log", "stores", "redaction", "archive")),
     "tests/broadcast/hub",
-    *(f"tests/app/{room}" for room in ("http", "nodes", "webhooks", "keeping", "tenants", "host")),
+    *(f"tests/app/{room}" for room in ("http", "runs", "nodes", "webhooks", "keeping", "tenants", "host")),
 )
 SURVIVORS = KEPT / "survivors"
-PATIENCE = 40.0  # seconds, and twenty times what a test takes: beyond it, the fault is noticed
+PATIENCE = 20.0  # seconds, and five times what a test takes: beyond it, the fault is noticed
 NOTICED, SURVIVES = 1, 0
 NO_TEST = (5,)  # pytest's own answer when it finds none
 WORDS = {NOTICED: "noticed", SURVIVES: "SURVIVES", -signal.SIGALRM: "hangs"}
@@ -50,57 +53,83 @@ class Trials:
         self, asked: argparse.Namespace, faults: tuple[Fault, ...], at_import: coverage.Coverage
     ) -> None:
         self._jobs: int = asked.jobs
+        self._budget: float = asked.budget
+        self._began = dict[str, float]()  # by the key of a fault
         self._faults = faults
         self._at_import = at_import
         self.survivors = 0
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         for fault in self._faults:
-            importlib.import_module(fault.path.partition("/")[2].removesuffix(".py").replace("/", "."))
+            _module(fault)
         self._at_import.stop()
         measured = self._at_import.get_data()
         ran = {each.path: set(measured.lines(str(ROOT / each.path)) or ()) for each in self._faults}
-        _shared_server(session.items)
+        with _shared_server(session.items):
+            self._try_all(session.items, ran)
+        return True
+
+    def _try_all(self, items: list[pytest.Item], ran: dict[str, set[int]]) -> None:
         found = functions()
         gc.collect()
         gc.freeze()
-        reach = Reach.over(session.items, self._jobs)
+        reach = Reach.over(items, self._jobs, self._budget)
         self._seen, began = Counter[str](), time.monotonic()
         waiting = list(reversed(self._faults))
         while waiting:
             work = (
                 Child(self._trial(each, reach, found[str(ROOT / each.path)], ran[each.path]), each)
-                for each in _taken(waiting)
+                for each in self._taken(waiting)
             )
             for fault, answer in in_children(work, self._jobs):
-                if answer == NOTICED and (name := last_noticing(fault)) and not self._is_sound(reach, name):
+                name = last_noticing(fault) if answer == NOTICED else ""
+                if name and not self._is_sound(reach, name, fault, found[str(ROOT / fault.path)]):
                     reach.seconds.pop(name, None)
                     waiting.append(fault)
                 else:
                     self._report(fault, answer, reach)
-        total, self.survivors = self._seen.total(), self._seen["SURVIVES"]
+        total, self.survivors = self._seen.total(), self._seen["SURVIVES"] + self._seen["CUT"]
         share = 100 * (1 - self.survivors / max(total, 1))
         print(f"{total - self.survivors} of {total} noticed ({share:.1f} %); {dict(self._seen)}")
         print(f"{time.monotonic() - began:.0f} seconds")
-        return True
 
     def _report(self, fault: Fault, answer: int, reach: Reach) -> None:
-        answer = SURVIVES if answer in NO_TEST else answer
-        word = WORDS.get(answer, f"noticed ({answer})")
+        survives, cut = answer in (SURVIVES, *NO_TEST), reach.cut(fault)
+        word = (
+            "CUT" if survives and cut else WORDS.get(SURVIVES if survives else answer, f"noticed ({answer})")
+        )
         self._seen[word] += 1
-        why = f"{len(reach.tests(fault))} tests" if answer == SURVIVES else last_noticing(fault)
-        print(f"{word} {why}: {fault}", flush=True)
-        kept = survivors() - {fault.key} | ({fault.key} if answer == SURVIVES else set())
+        ran = len(reach.tests(fault))
+        why = f"{ran} of {ran + cut} tests" if survives else last_noticing(fault)
+        print(f"{word} {time.monotonic() - self._began[fault.key]:.0f} s, {why}: {fault}", flush=True)
+        kept = survivors() - {fault.key} | ({fault.key} if survives else set())
         SURVIVORS.write_text("\n".join(sorted(kept)))
 
-    def _is_sound(self, reach: Reach, name: str) -> bool:
-        """Whether the test passes without a fault, in a fork of its own."""
+    def _taken(self, waiting: list[Fault]) -> Iterator[Fault]:
+        while waiting:
+            fault = waiting.pop()
+            self._began[fault.key] = time.monotonic()
+            yield fault
 
-        def run(said: Results) -> int:
-            run_test(reach.items[name], far(reach.items[name]), PATIENCE + 20 * reach.seconds.get(name, 1.0))
+    def _is_sound(self, reach: Reach, name: str, fault: Fault, found: list[FunctionType]) -> bool:
+        """Whether the test passes without the fault, and fails with it once more; each in a fork of its own."""
+        item, limit = reach.items[name], PATIENCE + 5 * reach.seconds.get(name, 1.0)
+
+        def passes(said: Results) -> int:
+            run_test(item, far(item), limit)
             return int(said.took_failure())
 
-        return [answer for _, answer in in_children([Child(run)], 1)] == [0]
+        def fails(said: Results) -> int:
+            try:
+                plant(ROOT / fault.path, fault.applied(), found)
+            except LookupError:
+                try:
+                    plant_constants(ROOT / fault.path, fault.applied(), _module(fault))
+                except LookupError:  # a new interpreter is not asked twice
+                    return NOTICED
+            return passes(said)
+
+        return [answer for _, answer in in_children([Child(passes), Child(fails)], 1)] == [0, NOTICED]
 
     def _trial(
         self, fault: Fault, reach: Reach, found: list[FunctionType], ran: set[int]
@@ -109,13 +138,14 @@ class Trials:
 
         def run(said: Results) -> int:
             try:
-                if not ran.isdisjoint(fault.lines()):
-                    raise LookupError("it ran at import")
-                plant(ROOT / fault.path, fault.applied(), found)
+                if ran.isdisjoint(fault.lines()):
+                    plant(ROOT / fault.path, fault.applied(), found)
+                else:
+                    plant_constants(ROOT / fault.path, fault.applied(), _module(fault))
             except LookupError:
                 return _anew(fault, items)
             for item, after in ordered(items):
-                run_test(item, after, PATIENCE + 20 * reach.seconds.get(item.nodeid, 1.0))
+                run_test(item, after, PATIENCE + 5 * reach.seconds.get(item.nodeid, 1.0))
                 if said.took_failure():
                     remember(fault, item.nodeid)
                     return NOTICED
@@ -124,9 +154,8 @@ class Trials:
         return run
 
 
-def _taken(waiting: list[Fault]) -> Iterator[Fault]:
-    while waiting:
-        yield waiting.pop()
+def _module(fault: Fault) -> ModuleType:
+    return importlib.import_module(fault.path.partition("/")[2].removesuffix(".py").replace("/", "."))
 
 
 def _anew(fault: Fault, items: list[pytest.Item]) -> int:
@@ -135,7 +164,6 @@ def _anew(fault: Fault, items: list[pytest.Item]) -> int:
         text.write(fault.applied())
     program = [sys.executable, "-m", "tests.mutants.planting", str(ROOT / fault.path), text.name]
     if names := [item.nodeid for item in items]:
-        signal.alarm(600)
         os.execv(sys.executable, [*program, "-x", "-q", "-n0", "-p", "no:cacheprovider", *names])
     return SURVIVES
 
@@ -145,12 +173,16 @@ def survivors() -> set[str]:
     return set(SURVIVORS.read_text().split()) if SURVIVORS.exists() else set()
 
 
-def _shared_server(items: list[pytest.Item]) -> None:
-    """Start the session's PostgreSQL here once, for all forks: run a test that uses it."""
-    for item in items:
-        if "postgres_server" in getattr(item, "fixturenames", ()):
-            run_test(item, far(item), PATIENCE)
-            return
+@contextmanager
+def _shared_server(items: list[pytest.Item]) -> Iterator[None]:
+    """Start PostgreSQL here once, if a test may ask for it: a fork that does gets this one, and takes a schema of it."""
+    asked = {name for item in items for name in getattr(item, "fixturenames", ())}
+    if asked.isdisjoint({"postgres_server", "url", "store_url", "shared_url"}):
+        yield
+        return
+    servers = importlib.import_module("tests.servers")  # which pytest rewrites, so not before it runs
+    with servers.postgres() as there, patch.object(servers, "postgres", lambda: nullcontext(there)):
+        yield
 
 
 def main() -> int:
@@ -161,6 +193,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="only those that survived last")
     parser.add_argument("--grep", default="", help="only faults whose text or path has this in it")
     parser.add_argument("--tests", default=" ".join(ROOMS), help="the tests to choose from")
+    parser.add_argument("--budget", type=float, default=120.0, help="seconds of tests for one fault")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true")
     asked = parser.parse_args()

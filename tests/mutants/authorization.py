@@ -142,4 +142,118 @@ FAULTS: tuple[Fault, ...] = (
         ("        if member.sockets:\n            return None", "        pass"),
         ("    private = presence or channel", "    private = channel"),
     ),
+    *faults(
+        "app/runcast/app/http/routes.py",
+        (
+            "        if await request.cast.access.allows(request.user, thread_id):\n            status",
+            "        if True:\n            status",
+        ),
+        ("            if await request.cast.access.allows(request.user, after):", "            if True:"),
+        ("next=seal(secret, after) if more else None", "next=after if more else None"),
+        (
+            '    """A tool\'s whole result."""\n    await request.allow_thread(thread_id)\n',
+            '    """A tool\'s whole result."""\n',
+        ),
+        ("    await request.allow_thread(given.thread_id)\n", ""),
+        (
+            '    """The host\'s numbers for Prometheus."""\n    await request.allow_host()\n',
+            '    """The host\'s numbers for Prometheus."""\n',
+        ),
+        (
+            '    thread_id = await request.allow_thread(identifier("thread_id", given))\n',
+            '    thread_id = identifier("thread_id", given)\n',
+        ),
+    ),
+    *faults(
+        "app/runcast/app/http/http_messages.py",
+        ("            if thread_id != self._thread:", "            if False:"),
+        ("                    if size > most:", "                    if len(part) > most:"),
+        ("        if body and not kind:", "        if False:"),
+        ("    if count > MOST_VALUES:\n", "    if False:\n"),
+        (
+            "deadline.reschedule(began + BODY_TIMEOUT + size / SLOWEST_BODY)",
+            "deadline.reschedule(asyncio.get_running_loop().time() + BODY_TIMEOUT)",
+        ),
+        ('    identifier("runId", given.run_id)\n', ""),
+    ),
+    *faults(
+        "app/runcast/app/http/site.py",
+        ('changes = row.method in ("POST", "DELETE") and', 'changes = row.method == "POST" and'),
+        (
+            'token = query_of(scope).get("token") if row.by_token else None',
+            'token = query_of(scope).get("token")',
+        ),
+        ("        try:\n            self.site.admit(scope)\n", "        try:\n"),
+        ("httponly=True", "httponly=False"),
+        ("        if access.local and not access.holds_token(headers_of(scope)):", "        if False:"),
+        (
+            "        if changes and not own_origin(headers, site.options.cors):",
+            "        if changes and False:",
+        ),
+    ),
+    *faults(
+        "app/runcast/app/tenants/tenant_adapter.py",
+        ("await self._adapter.forget(self._prefix + thread_id)", "await self._adapter.forget(thread_id)"),
+        (
+            "return self.kept.rows(thread_id, prefix=self.prefix + prefix)",
+            "return self.kept.rows(thread_id, prefix=prefix)",
+        ),
+        (
+            "await self._adapter.stop(self._prefix + run_id, hard=hard)",
+            "await self._adapter.stop(run_id, hard=hard)",
+        ),
+    ),
+    *faults(
+        "app/runcast/app/tenants/tenant_views.py",
+        ("            if _is_idle(each):", "            if True:"),
+    ),
+    *faults(
+        "broadcast/runcast/broadcast/hub/hub.py",
+        (
+            '        refusal = self.refuses(origin=headers.get("origin"), address=address)\n        if refusal is not None:\n            return refusal\n        socket = p.PlainSocket',
+            "        socket = p.PlainSocket",
+        ),
+        (
+            "if self.public and not kind_of(channel).private and valid_name(channel):",
+            "if self.public and valid_name(channel):",
+        ),
+        ("        self._gate.leave(connection.address)\n", ""),
+        (
+            "        return envelope if named or known == envelope.session_id else None",
+            "        return envelope",
+        ),
+        ("            self.dismiss(reader, p.FORGOTTEN", "            (reader, p.FORGOTTEN"),
+    ),
+    *faults(
+        "broadcast/runcast/broadcast/hub/protocol.py",
+        ("        if not kind.private and not self._public:\n            return self._refuse(channel)\n", ""),
+        (
+            'if self.user_id is None or channel != f"#server-to-user-{self.user_id}":',
+            "if self.user_id is None:",
+        ),
+        ("channel not in self.channels or not kind_of(channel).private:", "not kind_of(channel).private:"),
+        (
+            "        if len(self.channels) >= self._limits.subscriptions:",
+            "        if len(self.channels) > self._limits.subscriptions:",
+        ),
+        ('        if not same(data.get("auth"), expected):', "        if False:"),
+        ("        return self._count > self._most", "        return False"),
+    ),
+    *faults(
+        "broadcast/runcast/broadcast/hub/skins/pusher_api.py",
+        (
+            '                if refusal is not None:\n                    return refusal.status, {"error": refusal.sentence}\n',
+            "",
+        ),
+        ("            and canonical(channel, prefix=prefix) == channel_for(claimed, prefix=prefix)\n", ""),
+        (
+            '        known = all(read_envelope(str(event.get("data"))) for event in events)',
+            "        known = True",
+        ),
+    ),
+    *faults(
+        "broadcast/runcast/broadcast/hub/skins/asgi.py",
+        ("            if len(text) > self.hub.limits.frame:", "            if False:"),
+        ("        if size > LARGEST_BODY:", "        if False:"),
+    ),
 )

@@ -31,8 +31,8 @@ FAULTS: tuple[Fault, ...] = (
         ("place = run.number or run.new or 0", "place = run.new or run.number or 0"),
         ("        self.run.number = number\n", "        pass\n"),
         (
-            "            self._core.hand_over(self.key, durable, batch.events)",
-            "            pass",
+            "            taken = self._core.hand_over(self.key, durable, batch.events)",
+            "            taken = True",
         ),
         ("        self._count.lost += lost\n", "        pass\n"),
     ),
@@ -74,7 +74,6 @@ FAULTS: tuple[Fault, ...] = (
         ("        if end is not None or starts or out.is_due:", "        if starts or out.is_due:"),
         ("        else:\n            out.arm()", "        else:\n            pass"),
         ("        if seq > last + 1:", "        if seq > last + 2:"),
-        ("            if self._is_same(kept, event):", "            if True:"),
         ("        return seq <= last\n", "        return seq < last\n"),
         ("last.run_id == out.ended and out.last_seq == written:", "last.run_id == out.ended:"),
         (
@@ -139,5 +138,104 @@ FAULTS: tuple[Fault, ...] = (
         ("            yield Query(say.DROP_NOTES, key)\n", ""),
         ('                    yield Query(f"DELETE FROM runcast_raws {say.STRETCH}", stretch)\n', ""),
         ("say.ENDLESS if last is None else last - 1)", "say.ENDLESS)"),
+    ),
+    *faults(
+        "slim/runcast/slim/log/batches.py",
+        (
+            "self.head = lease.head.run_id if lease.head else None",
+            "self.head = lease.last_run.run_id if lease.last_run else None",
+        ),
+        ("self._next\n        self.fenced = None\n", "self._next\n"),
+        (
+            "            self.lease = self.run = None\n            self._core.look",
+            "            self.run = None\n            self._core.look",
+        ),
+    ),
+    *faults(
+        "slim/runcast/slim/log/committer.py",
+        ("return [each for each, answer in zip(lot, answers, strict=True) if answer is None]", "return []"),
+    ),
+    *faults(
+        "slim/runcast/slim/log/writer.py",
+        (
+            'self._plan, redactor = RunPlan(started.run_id, None, "aside")',
+            'self._plan, redactor = RunPlan(started.run_id, None, "continue")',
+        ),
+        (
+            "safe = events if redactor is None else [each for event in events for each in redactor.feed(event)]",
+            "safe = events",
+        ),
+        ("return any(thread.key == self._key for thread, _ in named)", "return bool(named)"),
+        (
+            "for each in [event] if self._redactor is None else self._redactor.feed(event):",
+            "for each in [event]:",
+        ),
+        (
+            "            try:\n                return await self._whole_run(events)\n            finally:\n                await self.out.release()",
+            "            return await self._whole_run(events)",
+        ),
+    ),
+    *faults(
+        "slim/runcast/slim/log/engine.py",
+        ("if found is None or found.broken:", "if found is None:"),
+        (
+            "for key in [key for key, writer in self._writers.items() if writer.idle]:",
+            "for key in list(self._writers):",
+        ),
+    ),
+    *faults(
+        "slim/runcast/slim/log/live_feed.py",
+        ("        follows &= not is_other_history(self._head, self._mark, first.seq, first.mark)\n", ""),
+        (
+            "await self._pages(self._key, head, PAGE, history)",
+            "await self._pages(self._key, head, PAGE, None)",
+        ),
+        ('if after > self._head or history not in ("", self._epoch):', "if after > self._head:"),
+        ("new = [entry for entry in entries if entry.seq > self._head]", "new = entries"),
+        ("        if live and lag > self._size:\n            raise ReaderTooSlow(last, lag)\n", ""),
+    ),
+    *faults(
+        "slim/runcast/slim/stores/sql/sql_store.py",
+        (
+            "        if run.parent is not None and run.parent not in known:\n            raise refusals.no_parent(batch.key, run.parent)\n        parent, attempt = known[run.parent] if run.parent is not None else (None, 0)",
+            "        parent, attempt = known.get(run.parent, (None, 0))",
+        ),
+    ),
+    *faults(
+        "slim/runcast/slim/stores/sql/statements.py",
+        (
+            'UNPOST = "DELETE FROM runcast_notes WHERE id = ? AND box = ? AND body = ? RETURNING id"',
+            "UNPOST = \"DELETE FROM runcast_notes WHERE id = ? AND box = ? AND ? <> '' RETURNING id\"",
+        ),
+        (
+            'WHERE id = ? AND box = ? AND body = ? RETURNING id"""',
+            'WHERE id = ? AND box = ? AND ? <> \'\' RETURNING id"""',
+        ),
+        ('WHERE tenant = ? AND {{}} = ? ORDER BY at, id"', 'WHERE tenant >= ? AND {{}} = ? ORDER BY at, id"'),
+        (
+            'WHERE t.tenant = ? AND t.thread_id = ? AND t.epoch <> \'\'"""\n)\nPUT_SNAPSHOT',
+            'WHERE t.tenant = ? AND t.thread_id = ?"""\n)\nPUT_SNAPSHOT',
+        ),
+        (
+            "WHERE t.tenant = ? AND r.run_id = ?\nORDER BY r.id",
+            "WHERE t.tenant >= ? AND r.run_id = ?\nORDER BY r.id",
+        ),
+    ),
+    *faults(
+        "slim/runcast/slim/stores/postgres.py",
+        ("                    self._wakeups.wake_all()\n", ""),
+        ("if not connection.broken or attempt == self._size:", "if True:"),
+    ),
+    *faults(
+        "slim/runcast/slim/log/notes.py",
+        ("            max(now, after + 1),", "            now,"),
+        (
+            "        if not self._scope.covers(note.key):\n            raise _refused()\n        return await",
+            "        return await",
+        ),
+    ),
+    *faults(
+        "slim/runcast/slim/stores/sql/removal.py",
+        ("            yield Wake([thread_topic(key)])\n", ""),
     ),
 )

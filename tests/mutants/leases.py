@@ -64,7 +64,7 @@ FAULTS: tuple[Fault, ...] = (
             "        if batch.until is None:\n            pass",
         ),
         ("        self.fenced = error\n", "        self.fenced = None\n"),
-        ("        self.lease = self.run = self.failure = None\n", "        self.run = self.failure = None\n"),
+        ("        self.lease = self.run = self.failure = self", "        self.run = self.failure = self"),
         ("        self._count.leases_lost += 1", "        self._count.leases_lost += 0"),
     ),
     *faults(

@@ -1,7 +1,7 @@
 """Which tests run which lines, how long each takes, and which fail without any fault.
 
-Measured once for a state of the sources and of a test's module, and kept below `build/`. A test that fails, or is slow,
-notices nothing.
+Measured once for a state of the sources and of a test's module, and kept below `build/`. A test that fails without a
+fault notices nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import coverage
@@ -24,9 +24,7 @@ from tests.mutants.running import Child, Results, in_children, ordered, run_test
 HOUSES = ("adapters", "slim", "broadcast", "app")
 KEPT = ROOT / "build" / "mutants"
 NOTICES = KEPT / "noticed"  # path, test and fault of each line
-SLOW = 15.0  # seconds: a longer test is left out
 PATIENCE = 300.0  # seconds: a test that takes longer breaks the measure
-BUDGET = 25.0  # seconds of tests for one fault; beyond it, the quickest ones are run
 
 
 def measuring(to: Path) -> coverage.Coverage:
@@ -41,11 +39,13 @@ class Reach:
     data: coverage.CoverageData
     seconds: dict[str, float]
     items: dict[str, pytest.Item]
+    budget: float  # seconds of tests for one fault
+    by_line: dict[str, dict[int, list[str]]] = field(default_factory=dict[str, dict[int, list[str]]])
 
     @classmethod
-    def over(cls, items: list[pytest.Item], jobs: int) -> Reach:
+    def over(cls, items: list[pytest.Item], jobs: int, budget: float) -> Reach:
         """What was measured of these sources and tests; what was not is measured now."""
-        it = cls(coverage.CoverageData(no_disk=True), {}, {item.nodeid: item for item in items})
+        it = cls(coverage.CoverageData(no_disk=True), {}, {item.nodeid: item for item in items}, budget)
         folder = KEPT / _digest(*sorted(path for top in HOUSES for path in (ROOT / top).rglob("*.py")))
         folder.mkdir(parents=True, exist_ok=True)
         places = {path: folder / f"{path.stem}-{_digest(path)}" for path in {item.path for item in items}}
@@ -65,20 +65,30 @@ class Reach:
 
     def tests(self, fault: Fault) -> list[pytest.Item]:
         """Tests that run a line of the fault; where it is no function's, those that use the file. First those
-        that noticed faults of the file, then those of the same room, the quickest before the others."""
-        by_line = self.data.contexts_by_lineno(str(ROOT / fault.path))
-        known = self.seconds.keys() & self.items.keys()
-        names = {name for line in fault.lines() for name in by_line.get(line, ())} & known
-        names = names or {name for found in by_line.values() for name in found} & known
+        that noticed faults of the file, then those of the same room, the quickest before the others. Beyond the budget
+        they are cut."""
         chosen, spent = list[pytest.Item](), 0.0
         room, before = Path(fault.path).parent.name, noticing(fault)
         for name in sorted(
-            names, key=lambda name: (-before[name], f"/{room}/" not in name, self.seconds[name])
+            self._names(fault), key=lambda name: (-before[name], f"/{room}/" not in name, self.seconds[name])
         ):
-            if spent + self.seconds[name] < BUDGET:
-                spent += self.seconds[name]
-                chosen.append(self.items[name])
+            spent += self.seconds[name]
+            if spent > self.budget and chosen:
+                break
+            chosen.append(self.items[name])
         return chosen
+
+    def cut(self, fault: Fault) -> int:
+        """The number of tests that would run a line of the fault, and for which there is no time."""
+        return len(self._names(fault)) - len(self.tests(fault))
+
+    def _names(self, fault: Fault) -> set[str]:
+        if fault.path not in self.by_line:
+            self.by_line[fault.path] = self.data.contexts_by_lineno(str(ROOT / fault.path))
+        by_line = self.by_line[fault.path]
+        known = self.seconds.keys() & self.items.keys()
+        names = {name for line in fault.lines() for name in by_line.get(line, ())} & known
+        return names or {name for found in by_line.values() for name in found} & known
 
 
 def noticing(fault: Fault) -> Counter[str]:
@@ -110,7 +120,7 @@ def _measured(items: list[pytest.Item], place: Path) -> Callable[[Results], int]
             spent = time.monotonic() - began
             if said.took_failure():
                 print(f"fails without a fault, and is left out: {item.nodeid}", file=said.out, flush=True)
-            elif spent < SLOW:
+            else:
                 seconds[item.nodeid] = spent
         cover.stop()
         cover.save()

@@ -134,4 +134,29 @@ FAULTS: tuple[Fault, ...] = (
         ('step.replace("~1", "/").replace("~0", "~")', 'step.replace("~0", "~").replace("~1", "/")'),
         ("                following.add(steps)\n            elif", "                pass\n            elif"),
     ),
+    *faults(
+        "slim/runcast/slim/redaction/redactor.py",
+        ('or (name == "value" and getattr(model, "type", "") == _BINARY)', 'or name == "value"'),
+        (
+            "        told = place.names and isinstance(title, str) and title in self.keys\n",
+            "        told = False\n",
+        ),
+        (
+            "        return self._value(value, _Place(secret, self.paths.below(path)))\n\n    def _value",
+            "        return self._value(value, _Place(secret, self.paths.none))\n\n    def _value",
+        ),
+    ),
+    *faults(
+        "slim/runcast/slim/redaction/stream_redactor.py",
+        ("        redacted = self._redactor.event(bare)\n", "        redacted = bare\n"),
+        ("        stream.recent = [text[max(0, wait - CONTEXT) : wait]]\n", "        stream.recent = []\n"),
+        (
+            "        text, since = context + stream.held + stream.owed, len(context)\n        if not",
+            '        context = ""\n        text, since = context + stream.held + stream.owed, len(context)\n        if not',
+        ),
+    ),
+    *faults(
+        "slim/runcast/slim/redaction/scanner.py",
+        ("match = (_LINE if whole_line else _BARE).match(text, at)", "match = _BARE.match(text, at)"),
+    ),
 )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from ag_ui.core import ResumeEntry, RunStartedEvent
 
-from runcast.app import Cast, Over, Overtaken
+from runcast.app import BadRequest, Busy, Cast, Over, Overtaken
 from runcast.app.nodes import node
-from runcast.app.nodes.handover import RunRequest
+from runcast.app.nodes.handover import RunRequest, input_for
 from runcast.slim import RunLog
 from runcast.slim.stores import MemoryStore
 from tests.app.agents import asker, parrot
@@ -33,6 +35,56 @@ async def test_a_run_that_has_completed_is_not_resumed() -> None:
         with pytest.raises(Over, match="nothing to resume"):
             await cast.resume("t1")
         assert [each.run_id for each in await cast.log.runs("t1")] == [run.run_id]
+
+
+async def begun(cast: Cast) -> str:
+    """A run that has completed, of the agent `parrot`."""
+    run = await cast.say("t1", "hello", agent="parrot")
+    await run.result()
+    return run.run_id
+
+
+async def is_free(cast: Cast) -> bool:
+    thread = await cast.log.thread("t1")
+    return thread is not None and thread.owner is None
+
+
+async def test_a_recovery_is_dropped_where_the_run_is_not_lost_or_was_to_be_stopped() -> None:
+    async with Cast.open("memory://", agents=[parrot], watch=False, recover="off") as cast:
+        again = RunRequest("parrot", None, "resume", await begun(cast), unfinished=True, recovery=True)
+        with pytest.raises(Overtaken, match="has ended by itself as completed"):
+            await cast.launcher.launch(again, "t1", "late")
+        await cast.log.append("t1", RunStartedEvent(thread_id="t1", run_id="cut"))
+        await cast.log.recovery.abandon("t1")
+        await cast.log.notes.leave("n", box="stop nobody", body=b"soft", thread_id="t1", run_id="cut")
+        with pytest.raises(Overtaken, match="was to be stopped"):
+            await cast.launcher.launch(replace(again, parent="cut"), "t1", "late")
+        assert await is_free(cast)
+        assert [each.run_id for each in await cast.log.runs("t1")] == [again.parent, "cut"]
+
+
+async def test_answers_are_checked_under_the_lease_too() -> None:
+    async with Cast.open("memory://", agents=[asker], watch=False) as cast:
+        first = await (await cast.say("t1", "go")).result()
+        answers = [ResumeEntry(interrupt_id="q2", status="resolved", payload="?")]
+        given = input_for("t1", "late", parent=first.run_id, resume=answers)
+        with pytest.raises(BadRequest, match="no open question is called q2"):
+            await cast.launcher.launch(RunRequest("asker", given, "resume", first.run_id), "t1", "late")
+        assert await is_free(cast)
+        assert [each.run_id for each in await cast.log.runs("t1")] == [first.run_id]
+
+
+async def test_a_run_that_cannot_be_claimed_does_not_begin() -> None:
+    async def claim() -> None:
+        raise Busy("somebody was quicker")
+
+    async with Cast.open("memory://", agents=[parrot], watch=False) as cast:
+        first = await begun(cast)
+        given = input_for("t1", "late")
+        with pytest.raises(Busy, match="quicker"):
+            await cast.launcher.launch(RunRequest("parrot", given), "t1", "late", claim=claim)
+        assert await is_free(cast)
+        assert [each.run_id for each in await cast.log.runs("t1")] == [first]
 
 
 ASKS = (

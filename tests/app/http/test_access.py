@@ -414,6 +414,9 @@ async def test_pages_of_other_origins_may_not_do_anything() -> None:
                 headers={"origin": origin},
             )
             assert answer.status_code == status, origin
+        for origin, status in (("https://evil.example", 403), (host.url, 200)):
+            answer = await host.http.delete("/threads/null", headers={"origin": origin})
+            assert answer.status_code == status, origin
         proof = {"socket_id": "1.2", "channel_name": channel_for("null")}
         for origin, status in (("http://localhost:1", 403), (host.url, 200)):
             answer = await host.http.post("/broadcasting/auth", data=proof, headers={"origin": origin})

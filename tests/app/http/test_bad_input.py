@@ -90,7 +90,11 @@ class Asking:
             "headers": [(name.encode(), value.encode("latin-1")) for name, value in given.items()],
             "client": ("127.0.0.1", 5),
         }
-        incoming: list[dict[str, Any]] = [{"type": "http.request", "body": body}]
+        half = len(body) // 2
+        incoming: list[dict[str, Any]] = [
+            {"type": "http.request", "body": body[half:]},
+            {"type": "http.request", "body": body[:half], "more_body": True},
+        ]
         said: list[Any] = []
 
         async def receive() -> Any:

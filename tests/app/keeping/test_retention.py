@@ -15,7 +15,7 @@ from runcast.app.host.prometheus import numbers as exposed
 from runcast.app.keeping.ages import age_of, kept_for
 from runcast.app.nodes.note_lease import NoteLease
 from runcast.slim import RunLog, SlimError, open_store
-from tests.app.agents import parrot
+from tests.app.agents import Gated, parrot
 from tests.app.nodes.conftest import postgres_server, url
 from tests.app.nodes.stage import until
 
@@ -65,6 +65,16 @@ async def test_what_is_too_old_goes_by_cast_tenant_and_thread(url: str) -> None:
         text = exposed(cast.stats())
         assert "runcast_retention_threads_total 2" in text
         assert "runcast_retention_runs_total 2" in text
+
+
+async def test_a_thread_that_is_being_written_stays_however_long_it_is_silent() -> None:
+    gated = Gated()
+    async with Cast.open("memory://", agents=[gated], keep="0h") as cast:
+        run = await cast.say("t1", "a word")
+        assert (await cast.retention.plan()).threads == 0
+        gated.open()
+        await run.result()
+        assert (await cast.retention.plan()).threads == 1
 
 
 async def test_the_plan_is_what_a_round_removes_and_removes_nothing(url: str) -> None:

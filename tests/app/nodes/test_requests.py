@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 from ag_ui.core import RunErrorEvent, RunStartedEvent
 
-from runcast.app import Busy, Cast
+from runcast.app import Busy, Cast, EventFunction
 from runcast.app.nodes.handover import RunRequest
 from runcast.app.nodes.orphans import resume_truncated
-from runcast.app.nodes.requests import decline, leave
-from tests.app.agents import parrot
+from runcast.app.nodes.requests import HOUR_MS, decline, leave
+from runcast.slim import MemoryStore, RunLog
+from tests.app.agents import Gated, parrot
 
 
 async def test_a_declined_run_is_recorded_as_started_and_failed_at_this_moment() -> None:
@@ -38,3 +42,53 @@ async def test_a_run_that_is_over_or_unknown_is_not_resumed() -> None:
         for name in (run.run_id, "another"):
             assert await resume_truncated(cast, "t1", name) == []
         assert [each.status for each in await cast.log.runs("t1")] == ["completed"]
+
+
+async def cut_short(cast: Cast, thread_id: str = "t1") -> str:
+    """A run of `gated` that nobody drives any more, and that is truncated."""
+    run = await cast.say(thread_id, "one", agent="gated")
+    await cast.run(run.run_id).abandon()
+    await cast.log.recovery.abandon(thread_id)
+    assert [each.status for each in await cast.log.runs(thread_id)] == ["truncated"]
+    return run.run_id
+
+
+@asynccontextmanager
+async def host(**options: Any) -> AsyncIterator[Cast]:
+    async with Cast.open("memory://", watch=False, recover="off", **options) as cast:
+        cast.register(Gated(), name="gated")
+        yield cast
+
+
+async def test_a_run_that_was_cut_short_is_requested_once() -> None:
+    store = MemoryStore()
+    async with (
+        Cast(RunLog(store), agents=[EventFunction(Gated(), name="gated")], recover="off") as worker,
+        Cast(RunLog(store), work=False, recover="off") as front,
+    ):
+        run_id = await cut_short(worker)
+        assert await resume_truncated(front, "t1", "another") == []
+        await worker.node.close()  # the request stays where it is
+        found = await resume_truncated(front, "t1", run_id)
+        assert found is not None
+        assert [(thread, run.run_id) for thread, run in found] == [("t1", run_id)]
+        (note,) = await front.log.notes.read("run gated")
+        request = RunRequest.decode(note.body)
+        assert (request.edge, request.parent) == ("resume", run_id)
+        assert (request.unfinished, request.recovery) == (True, True)
+        assert await resume_truncated(front, "t1", run_id) == [], "it is requested already"
+
+
+async def test_a_run_that_was_cut_short_and_is_to_stay_so_is_not_requested() -> None:
+    async with host(max_attempts=1) as cast:
+        assert await resume_truncated(cast, "t1", await cut_short(cast)) is None
+    async with host() as cast:
+        run_id = await cut_short(cast)
+        await cast.log.notes.leave(
+            "stop it", box="stop nobody", body=b"soft", thread_id="t1", run_id=run_id, lasting_ms=HOUR_MS
+        )
+        assert await resume_truncated(cast, "t1", run_id) is None
+        await cast.log.append("t2", RunStartedEvent(thread_id="t2", run_id="r1"))  # of no agent
+        await cast.log.recovery.abandon("t2")
+        assert await resume_truncated(cast, "t2", "r1") is None
+        assert await cast.log.notes.read("run gated") == []

@@ -8,9 +8,10 @@ import re
 import time
 from base64 import b64encode
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ import httpx
 import orjson
 import pytest
 import standardwebhooks
+from ag_ui.core import Event, Interrupt, RunAgentInput, RunFinishedEvent, RunFinishedInterruptOutcome
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +48,10 @@ PATIENCE = 60.0
 OLD, NEW = (f"whsec_{b64encode(bytes([n]) * 32).decode()}" for n in (1, 2))
 
 
+async def at_once() -> None:
+    """Nothing has to happen first."""
+
+
 @dataclass
 class Receiver:
     """A server that keeps what it receives, and answers with a status of one's choice."""
@@ -53,6 +59,7 @@ class Receiver:
     port: int = 0
     answers: list[str] = field(default_factory=list)  # status and headers of the next answers; then 204
     got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    meanwhile: Callable[[], Awaitable[object]] = at_once  # before an answer
 
     @property
     def url(self) -> str:
@@ -68,6 +75,7 @@ class Receiver:
             headers = dict(re.findall(r"^([\w-]+): (.*)\r$", head, re.MULTILINE))
             body = await reader.readexactly(int(headers["content-length"]))
             self.got.append((headers, body))
+            await self.meanwhile()
             status = self.answers.pop(0) if self.answers else "204 No Content"
             writer.write(f"HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n".encode())
             await writer.drain()
@@ -370,6 +378,9 @@ async def test_a_link_shows_the_question_and_answers_it_once() -> None:
         assert (await host.http.get(path(first.run_id, 10**6))).status_code == 410
         assert (await host.http.get(link[:-2] + "AA")).status_code == 403
         assert (await host.http.get("/threads/t1/runs")).status_code == 403  # the link opens nothing else
+        again = await (await host.cast.say("t1", "go on")).result()
+        assert (await host.http.get(path(again.run_id))).status_code == 200
+        assert (await host.http.get(link)).status_code == 410  # it is not for the question of another run
 
 
 @pytest.mark.parametrize(
@@ -394,6 +405,43 @@ async def test_a_link_answers_no_later_question_of_the_same_id(
         assert (await host.http.post(link, data={"a0": "by the link"})).status_code == status
         statuses = [each.status for each in await host.cast.log.runs("t1")]
         assert statuses == ["interrupted", "completed", "interrupted"]
+
+
+async def test_a_letter_that_is_under_way_goes_with_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "GAPS", (0.0, 0.0))
+    async with receiving() as there:
+        there.answers = ["500 No"] * 5
+        async with Cast.open("memory://", agents=[parrot], webhooks=[there.hook()]) as cast:
+            there.meanwhile = partial(cast.forget, "t1")
+            await (await cast.say("t1", "a")).result()
+            await there.count(1)
+
+            def is_sending() -> bool:
+                return any(task.get_name() == "runcast webhook" for task in asyncio.all_tasks())
+
+            async with asyncio.timeout(PATIENCE):
+                while is_sending() or await cast.log.notes.read(outbox.DUE):  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            assert cast.outbox.stats()["failures"] > 0
+            assert await cast.log.notes.read(outbox.DEAD) == []
+
+
+async def test_a_question_is_text_to_the_page_that_asks_it() -> None:
+    async def sly(input: RunAgentInput) -> AsyncIterator[Event]:
+        asked = Interrupt(id="q", reason="r", message="<script>go</script>")
+        yield RunFinishedEvent(
+            thread_id=input.thread_id,
+            run_id=input.run_id,
+            outcome=RunFinishedInterruptOutcome(interrupts=[asked]),
+        )
+
+    links = AnswerLinks("https://host", "s" * 32)
+    async with serving(Cast.open("memory://", agents=[sly], answer_links=links)) as host:
+        run = await (await host.cast.say("t1", "go")).result()
+        link = links.link("", "t1", run.run_id, now=int(time.time())).removeprefix("https://host")
+        page = (await host.http.get(link)).text
+        assert "&lt;script&gt;go" in page
+        assert "<script" not in page
 
 
 async def test_the_form_of_a_link_has_a_deadline_and_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,6 +91,8 @@ async def test_pruned_runs_can_still_be_restored_and_joined(store_url: str):
         assert await log.input(THREAD, "r1") == turn("r1", f"{LONG}1")[0].input  # type: ignore[union-attr]  # a RunStartedEvent
         assert contents(await log.restore(THREAD, "r2", compacted=False)) == contents(before["r2"])
         assert (await log.archive.prune(older_than=2 * DAY)).runs == 0
+        await log.archive.prune(what="derived")
+        assert {run_id: await log.restore(THREAD, run_id) for run_id in before} == before, "segments stay"
         await log.append_many(THREAD, turn("r9"))
         assert seqs(await log.entries(THREAD))[-1] == (await log.runs(THREAD))[-1].last_seq
 

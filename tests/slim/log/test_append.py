@@ -399,6 +399,24 @@ async def test_an_aside_is_a_whole_run():
         assert seqs(await log.archive.aside(THREAD, turn("r1"))) == list(range(1, len(turn("r1")) + 1))
 
 
+async def test_an_aside_is_redacted_is_no_parent_and_leaves_no_lease(store_url: str):
+    async with make_log(store_url, redactor=Redactor()) as log:
+        await log.append_many(THREAD, turn("r1"))
+        (_, written, _) = await log.archive.aside(
+            THREAD, [started("a1"), custom({"password": "hunter22!"}), finished("a1")]
+        )
+        assert isinstance(written.event, CustomEvent)
+        assert written.event.value == {"password": "[redacted]"}
+        thread = await log.thread(THREAD)
+        assert thread is not None
+        assert thread.owner is None
+        await log.append_many(THREAD, turn("r2"))
+        assert {run.run_id: (run.parent, run.edge) for run in await log.runs(THREAD)} == {
+            "r1": (None, "continue"),
+            "r2": ("r1", "continue"),
+        }
+
+
 async def test_nothing_of_a_deleted_thread_is_kept_in_memory():
     async with RunLog(open_store("memory://")) as log:
         await log.append_many(THREAD, turn("r1"))

@@ -279,6 +279,23 @@ async def test_a_store_that_is_gone_is_given_up(monkeypatch: pytest.MonkeyPatch)
         assert seqs(await read(log, 6)) == [1, 2, 3, 4, 5, 6]
 
 
+async def test_a_reader_that_comes_back_does_not_get_the_feed_that_broke(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("runcast.slim.log.live_feed.PAUSES", (0.001, 0.001))
+    store = Flaky()
+    async with RunLog(store, derive="manual") as log, RunLog(store, derive="manual") as elsewhere:
+        await elsewhere.append_many(THREAD, turn("r1"))
+        async with aclosing(log.attach(THREAD)) as idle:  # it has not left when the other comes back
+            assert (await anext(idle)).seq == 1
+            reading = asyncio.ensure_future(read(log, 9, after=6))
+            await asyncio.sleep(0.01)
+            store.failures = 9
+            await elsewhere.append_many(THREAD, turn("r2"))
+            with pytest.raises(StoreError):
+                await reading
+            store.failures = 0
+            assert seqs(await read(log, 12)) == list(range(1, 13))
+
+
 async def test_an_entry_that_cannot_be_read_keeps_nobody_waiting(tmp_path: Path):
     async with make_log(f"sqlite:///{tmp_path}/runs.db") as log:
         await log.append_many(THREAD, turn("r1"))

@@ -7,13 +7,14 @@ import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from runcast.slim.entry import Entry
 from runcast.slim.errors import Conflict, UnknownThread
 from runcast.slim.log.run_log import RunLog
-from runcast.slim.stores import MemoryStore
+from runcast.slim.stores import MemoryStore, open_store
 from tests.slim.logs import THREAD, finished, make_log, started, text, turn
 
 
@@ -92,6 +93,38 @@ async def test_a_feed_that_slept_through_the_loss_and_what_followed_notices(tmp_
         waiting = asyncio.ensure_future(anext(entries))
         await asyncio.sleep(0)
         copy(tmp_path / "other.db", path)
+        async with asyncio.timeout(60):
+            with pytest.raises(UnknownThread, match="lost the entries"):
+                await waiting
+
+
+async def test_what_is_written_here_behind_a_lost_tail_is_not_handed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "runs.db"
+    async with make_log(f"sqlite:///{path}") as log:
+        await log.append_many(THREAD, turn("r1"))
+        copy(path, tmp_path / "old.db")
+        await log.append_many(THREAD, turn("r2"))
+    store, readable = open_store(f"sqlite:///{path}"), asyncio.Event()
+    readable.set()
+    read = store.events
+
+    async def slow(*args: Any, **kwargs: Any) -> Any:
+        await readable.wait()
+        return await read(*args, **kwargs)
+
+    monkeypatch.setattr(store, "events", slow)
+    async with RunLog(store, derive="manual") as log, aclosing(log.attach(THREAD)) as entries:
+        await taken(entries, 12)
+        waiting = asyncio.ensure_future(anext(entries))
+        await asyncio.sleep(0)
+        readable.clear()
+        copy(tmp_path / "old.db", path)
+        await log.append_many(THREAD, [started("r3"), *text("m", "a", "b", "c")])  # up to where the reader is
+        (other,) = await log.append_many(THREAD, [finished("r3")])
+        assert other.seq == 13
+        readable.set()
         async with asyncio.timeout(60):
             with pytest.raises(UnknownThread, match="lost the entries"):
                 await waiting

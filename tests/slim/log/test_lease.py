@@ -180,7 +180,9 @@ async def test_writers_that_are_done_are_let_go_of(monkeypatch: pytest.MonkeyPat
         for n in range(50):
             await log.append_many(f"thread {n}", turn("r"))
         assert log.stats().writers <= 11
+        assert await log.recovery.mark_truncated("open") == [], "its writer is still here"
         await log.append("open", finished("r"))
+        assert [run.status for run in await log.runs("open")] == ["completed"]
 
 
 async def test_a_run_that_is_handed_over_is_found_at_once(shared_url: str):

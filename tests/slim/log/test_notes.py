@@ -96,4 +96,5 @@ async def test_an_id_that_was_used_does_not_keep_the_thread(shared_url: str):
         await here.append_many("t", turn("r1"))
         with pytest.raises(Conflict, match="is already in thread"):
             await there.start_run("t", "r1")
-        await here.start_run("t", "r2")
+        await here.append_many("elsewhere", turn("r2"))
+        await here.start_run("t", "r2")  # an id is one thread's

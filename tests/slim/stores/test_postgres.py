@@ -92,6 +92,14 @@ async def test_a_lost_connection_is_a_typed_error_and_the_next_call_works(url: s
     await store.close()
 
 
+async def test_a_read_passes_over_connections_that_died_while_nobody_used_them(url: str):
+    store = open_store(url)
+    await take(store)
+    await end_connections(url, "%")
+    assert (await store.events(THREAD, after=0)).last_seq == 0
+    await store.close()
+
+
 async def test_a_database_that_only_reads_says_so(url: str):
     writing = open_store(url)
     lease = await take(writing)

@@ -124,8 +124,7 @@ class BatchQueue:
     @property
     def flows(self) -> bool:
         """Whether the open run takes one more event without a wait."""
-        few = len(self._fresh) + 1 < self._options.flush_events
-        return few and self.is_running and not self.failure and self.unflushed < self._options.buffer_events
+        return len(self._fresh) + 1 < self._options.flush_events and self.is_running and not self.failure
 
     @property
     def is_due(self) -> bool:

@@ -1,0 +1,59 @@
+"""Faults of keeping: what is removed too early, too late or half, and what an archive brings."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import Fault, faults
+
+FAULTS: tuple[Fault, ...] = (
+    *faults(
+        "slim/runcast/slim/archive/pruning.py",
+        ("gone = [old for old in some if old.run.seq in sound]", "gone = list(some)"),
+        ("if info.run not in pruned and info.at <=", "if info.at <="),
+        ("            weight -= old.size.bytes + old.size.raw_bytes\n", ""),
+    ),
+    *faults(
+        "app/runcast/app/keeping/forgetting.py",
+        (
+            "        for each in await cast.queue.waiting(thread_id):  # else it begins when the run has stopped\n            await cast.log.notes.take(each.note)\n",
+            "",
+        ),
+        ("            await cast.followers.erase(thread_id)\n", ""),
+        ("        return self._cast.for_tenant(note.key.tenant)\n", "        return self._cast\n"),
+        ("            if note.id not in self._active and note.at <= now", "            if note.at <= now"),
+        (
+            "            elif adapter is None or isinstance(adapter, RemoteAgent):",
+            "            elif adapter is None:",
+        ),
+    ),
+    *faults(
+        "app/runcast/app/keeping/retention.py",
+        (
+            "await self._cast.for_tenant(tenant).forget(thread.thread_id)",
+            "await self._cast.forget(thread.thread_id)",
+        ),
+        (
+            "if keep is not None and thread.owner is None and thread.updated_at",
+            "if keep is not None and thread.updated_at",
+        ),
+    ),
+    *faults(
+        "slim/runcast/slim/archive/transfer.py",
+        ("                now = min(now, self._now - 1)", "                pass"),
+        (
+            'if header.get("epoch") == thread.epoch and header.get("last_seq") == thread.last_seq:',
+            'if header.get("epoch") == thread.epoch:',
+        ),
+        ("        await self._store.delete(lease.key, now=self._now)\n", ""),
+    ),
+    *faults(
+        "app/runcast/app/keeping/thread_archives.py",
+        (
+            "            if waiting:\n                await self._let_wait(thread_id, messages)",
+            "            if messages:\n                await self._let_wait(thread_id, messages)",
+        ),
+        (
+            '                        (identifier("a run\'s id", given["run_id"]), to_wait(plain, "queue", None))',
+            '                        (identifier("a run\'s id", given["run_id"]), request)',
+        ),
+    ),
+)
