@@ -42,7 +42,7 @@ async def the_id_of_a_note_is_unique(store: Store) -> None:
     same(await store.notes("to one", "to other"), [second], "then it is there instead")
     same(await store.unpost(NOTE), False, "the replaced note cannot be removed any more")
     for other in (replace(second, body=b"soft"), replace(second, box="to one")):
-        same(await store.unpost(other), False, "nor one that differs in its body or its box alone")
+        same(await store.unpost(other), False, "and a copy with another body or box removes nothing")
     same(await store.notes("to other"), [second], "and the new one stays")
 
 
