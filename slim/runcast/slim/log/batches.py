@@ -124,7 +124,8 @@ class BatchQueue:
     @property
     def flows(self) -> bool:
         """Whether the open run takes one more event without a wait."""
-        return len(self._fresh) + 1 < self._options.flush_events and self.is_running and not self.failure
+        few = len(self._fresh) + 1 < self._options.flush_events
+        return few and self.is_running and not self.failure and self.unflushed < self._options.buffer_events
 
     @property
     def is_due(self) -> bool:
