@@ -125,7 +125,7 @@ FAULTS: tuple[Fault, ...] = (
         ('        if " ".join(parts[-2:]) in _HARMLESS:\n            return False\n', ""),
         ("range(1, self._longest + 1)", "range(1, self._longest)"),
         ("and not last.endswith(_HARMLESS_JOINED)", ""),
-        ("digits=words(name)[-1] in _SHORT_NUMBERS", "digits=False"),
+        ("digits=not _SHORT_NUMBERS.isdisjoint(words(name)[-2:])", "digits=False"),
         ("for count in (1, 2))", "for count in (1,))"),
     ),
     *faults(
@@ -138,8 +138,8 @@ FAULTS: tuple[Fault, ...] = (
         "slim/runcast/slim/redaction/redactor.py",
         ('or (name == "value" and getattr(model, "type", "") == _BINARY)', 'or name == "value"'),
         (
-            "        told = place.names and isinstance(title, str) and title in self.keys\n",
-            "        told = False\n",
+            "        names_secret = place.names and isinstance(title, str) and title in self.keys\n",
+            "        names_secret = False\n",
         ),
         (
             "        return self._value(value, _Place(secret, self.paths.below(path)))\n\n    def _value",
@@ -157,6 +157,6 @@ FAULTS: tuple[Fault, ...] = (
     ),
     *faults(
         "slim/runcast/slim/redaction/scanner.py",
-        ("match = (_LINE if whole_line else _BARE).match(text, at)", "match = _BARE.match(text, at)"),
+        ("(_LINE if whole_line else _BARE).match(text, at)", "_BARE.match(text, at)"),
     ),
 )
