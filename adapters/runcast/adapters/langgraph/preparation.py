@@ -239,7 +239,9 @@ class Preparation:
             shown=corrections.shown,
             gone=corrections.gone,
             instead=corrections.instead,
-            order=corrections.order and [*corrections.order, *(each.id for each in asked.messages)],
+            order=list(dict.fromkeys([*corrections.order, *(each.id for each in asked.messages)]))
+            if corrections.order
+            else (),
             results=[each for each in asked.results if each.id not in displayed],
         )
         return Prepared(

@@ -43,6 +43,7 @@ class Review:
         history = None if resume is None else resume.history
         self._shown = list(input.messages if history is None else history)
         self._replayed = replayed if history is not None else None
+        self._replays = history is not None
         self._input = input
         self._values = getattr(state, "values", None) if resume is None else resume.state
         self._withholds = bool(options.hold_text_of)
@@ -68,7 +69,8 @@ class Review:
         first = next(
             (each.id for each in held if each.type == "human" and not source_of(each.additional_kwargs)), None
         )
-        return first is None or self._shown == [] or any(message.id == first for message in self._shown)
+        emptied = self._replays and not self._shown
+        return first is None or emptied or any(message.id == first for message in self._shown)
 
     def wanted(self, ask: Ask) -> list[str]:
         """The namespaces of graphs whose checkpoints show which tasks of an unfinished step are done.
