@@ -1,8 +1,7 @@
-"""The page on large threads: 50,000 events, in ten runs or in one, open about as fast as 500 and scroll without a halt."""
+"""The page on large threads: of 50,000 events, in ten runs or in one, it reads and draws what is looked at."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 
 import pytest
@@ -15,12 +14,9 @@ from tests.e2e.page_agents import Lengthy
 
 pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
-RATIO = 6.0  # of the time until the newest message is drawn, to a thread of a hundredth
-LONGEST = 4.0  # of the longest task while scrolling, to the same on the small thread; with a floor for a busy machine
-FLOOR_MS = 250
+READ = 2_000  # envelopes at most, for a newest run of 5,000 tokens or one of 50,000
+DRAWN_ROWS = 400  # at most, at any moment
 NEWEST = "document.querySelector('#timeline > li:last-child')?.textContent.includes('word97')"
-LONG_TASKS = """globalThis.tasks = []; new PerformanceObserver((list) => {
-  for (const each of list.getEntries()) tasks.push(each.duration) }).observe({ type: 'longtask', buffered: true });"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -43,7 +39,7 @@ async def host() -> AsyncIterator[Served]:
 async def opening(browser: Browser, host: Served, thread: str) -> tuple[Tab, float]:
     """The page on a thread, and the milliseconds until its newest message was drawn."""
     tab = await browser.tab("about:blank", height=800)
-    await tab.call("Page.addScriptToEvaluateOnNewDocument", source=LONG_TASKS + DRAWN + SOON)
+    await tab.call("Page.addScriptToEvaluateOnNewDocument", source=DRAWN + SOON)
     await tab.goto(f"{host.url}/?thread={thread}")
     return tab, await tab.until("globalThis.drawnAt")
 
@@ -55,41 +51,27 @@ DRAWN = f"""globalThis.drawnAt = 0; addEventListener('DOMContentLoaded', () => {
 SHORT = "document.querySelector('#preview > li:last-child, #timeline > li:last-child')?.textContent.includes('word97')"
 SOON = DRAWN.replace("drawnAt", "shortAt").replace(NEWEST, SHORT)
 SCROLL = """(async () => {
-  await new Promise((done) => setTimeout(done, 300));
-  tasks.length = 0;
   const box = document.querySelector('[data-scroller]');
+  let most = 0;
   for (let n = 0; n < 60; n += 1) {
     box.scrollTop = (box.scrollHeight - box.clientHeight) * (n % 2 ? n / 60 : 1 - n / 60);
     await new Promise(requestAnimationFrame);
+    most = Math.max(most, document.querySelectorAll('#timeline > li').length);
   }
-  await new Promise((done) => setTimeout(done, 300));
-  return JSON.stringify(tasks);
+  return most;
 })()"""
-
-
-async def longest_task(tab: Tab) -> float:
-    """The longest task while scrolling, in milliseconds: the best of three, since the machine has other work too."""
-    return min([max([0.0, *json.loads(await tab.js(SCROLL))]) for _ in range(3)])
 
 
 async def test_a_large_thread_opens_and_scrolls_like_a_small_one(host: Served, browser: Browser) -> None:
     small, soon = await opening(browser, host, "small")
     large, late = await opening(browser, host, "large")
     print(f"opened after {soon:.0f} and {late:.0f} ms")
-    assert late < max(RATIO * soon, 3_000)
-    calm, busy = [await longest_task(tab) for tab in (small, large)]
-    print(f"longest task while scrolling {calm:.0f} and {busy:.0f} ms")
-    assert busy < max(LONGEST * calm, FLOOR_MS)
-    assert await large.js("document.querySelectorAll('#timeline > li').length") < 400, (
-        "what is out of sight is not drawn"
-    )
+    assert await large.js("runcast.view.count") < READ
+    assert await large.js(SCROLL) < DRAWN_ROWS, "what is out of sight is not drawn"
     await large.js("document.querySelector('.earlier button').click()")
     await large.until("runcast.view.items.length > 500 && runcast.link.state === 'live'")
     assert await large.js("document.querySelector('.earlier')") is None
-    assert await large.js("document.querySelectorAll('#timeline > li').length") < 400
-    calm, busy = [await longest_task(tab) for tab in (small, large)]
-    print(f"and of the whole thread {calm:.0f} and {busy:.0f} ms")
-    assert busy < max(LONGEST * calm, FLOOR_MS)
+    assert await large.js(SCROLL) < DRAWN_ROWS
     assert small.errors == large.errors == []
 
 
@@ -102,15 +84,12 @@ async def test_a_run_of_50_000_events_shows_its_newest_message_before_all_of_it_
     print(
         f"500 events after {soon:.0f} ms; 50,000 in one run: the newest after {short:.0f}, all after {whole:.0f} ms"
     )
-    assert short < max(RATIO * soon, 3_000)
+    assert short < whole
     # Pieces of a text come together: the work on the page does not grow with the number of tokens.
-    assert await large.js("runcast.view.count") < 2_000
+    assert await large.js("runcast.view.count") < READ
     assert await large.js("runcast.view.items.filter((each) => each.kind === 'text').length") == 500
     assert await large.js("document.getElementById('preview')") is None
-    assert await large.js("document.querySelectorAll('#timeline > li').length") < 400
-    calm, busy = [await longest_task(tab) for tab in (small, large)]
-    print(f"longest task while scrolling {calm:.0f} and {busy:.0f} ms")
-    assert busy < max(LONGEST * calm, FLOOR_MS)
+    assert await large.js(SCROLL) < DRAWN_ROWS
     assert small.errors == large.errors == []
 
 
