@@ -292,3 +292,8 @@ def test_an_order_that_is_shown_or_unknown_needs_no_event():
     view = Conversation([ASKED, PLAN, OLD])
     assert reorder(view, ["u1", "old", "never there"]) == []
     assert reorder(view, ["never there"]) == []
+
+
+def test_a_message_that_an_order_names_twice_has_its_first_place(oracle: Oracle):
+    said = [AssistantMessage(id="a", content="a"), AssistantMessage(id="b", content="b")]
+    assert ordered(oracle, [ASKED, *said], [], ["b", "b", "a", "b"]) == ["u1", "b", "a"]

@@ -239,9 +239,7 @@ class Preparation:
             shown=corrections.shown,
             gone=corrections.gone,
             instead=corrections.instead,
-            order=list(dict.fromkeys([*corrections.order, *(each.id for each in asked.messages)]))
-            if corrections.order
-            else (),
+            order=corrections.order and [*corrections.order, *(each.id for each in asked.messages)],
             results=[each for each in asked.results if each.id not in displayed],
         )
         return Prepared(

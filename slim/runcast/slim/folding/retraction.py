@@ -87,7 +87,7 @@ def reorder(conversation: Conversation, order: Sequence[str]) -> list[Event]:
     """
     tail = _since(conversation, order)
     found = {message.id for message in tail}
-    wanted = [key for key in order if key in found]
+    wanted = [key for key in dict.fromkeys(order) if key in found]
     moving = set(wanted)
     if [message.id for message in tail if message.id in moving] == wanted:
         return []
