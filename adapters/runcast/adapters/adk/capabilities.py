@@ -53,13 +53,17 @@ def descriptions(root: Any) -> dict[str, str]:
     return {one.name: getattr(one, "description", "") or "" for one in agents}
 
 
+def has_model(agent: Any) -> bool:
+    """Whether the agent asks a model, by the sign that ADK itself goes by."""
+    return hasattr(agent, "disallow_transfer_to_parent")
+
+
 def speakers(root: Any) -> frozenset[str]:
     """The agents that can continue from their messages alone: models that transfer, from the root down.
 
     The progress of a sequence, loop, workflow or task is in no message.
     """
-    transfers = hasattr(root, "disallow_transfer_to_parent")  # ADK's own test
-    if not transfers or getattr(root, "mode", None) in DELEGATED:
+    if not has_model(root) or getattr(root, "mode", None) in DELEGATED:
         return frozenset()
     return frozenset({root.name}).union(*(speakers(one) for one in root.sub_agents))
 

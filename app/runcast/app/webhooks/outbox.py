@@ -53,9 +53,8 @@ class Outbox:
         self._cast = cast
         self._lease = NoteLease(cast.log.notes, "webhooks", lasting_ms=LEASE_MS)
         self._later: set[asyncio.Task[None]] = set()
-        self._sending: dict[
-            str, tuple[str, asyncio.Task[None]]
-        ] = {}  # by letter, its webhook and the attempt
+        # by letter, its webhook and the attempt
+        self._sending: dict[str, tuple[str, asyncio.Task[None]]] = {}
         self._counts = dict.fromkeys(("delivered", "failures", "given_up"), 0)
         self._waiting = self._dead = 0
 

@@ -1,10 +1,10 @@
 """Group commit: one write at a time carries the batches of all threads of a log.
 
 Knows when to write; does not know the content of a batch. An idle store is written to at once, but no sooner than a
-millisecond after the last write. While a write is under way, new events gather. When a write ends and more has gathered, the store is loaded: the next write starts after a
-pause, which doubles from one to the next up to `flush_ms`, so that fewer and larger writes carry the load. A caller that
-waits for a write ends the pause. A batch that the store will not write with others is written by itself, and a slow
-write holds up no other thread.
+millisecond after the last write. While a write is under way, new events gather. When a write ends and more has gathered,
+the store is loaded: the next write starts after a pause, which doubles from one to the next up to `flush_ms`, so that
+fewer and larger writes carry the load. A caller that waits for a write ends the pause. A batch that the store will not
+write with others is written by itself, and a slow write holds up no other thread.
 """
 
 from __future__ import annotations

@@ -53,11 +53,7 @@ _LINES: tuple[tuple[str, str, str], ...] = (
     ("Prefect, Scalingo, Harness, OpenShift", "pnu_ tk-us- pat. sat. sha256~", DOTTED),
     # chat and collaboration
     ("Slack", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-", DASHED),
-    (
-        "Slack, Dropbox, Nylas",
-        "xwfp- sl.B sl.u nyk_v0_",
-        DASHED,
-    ),
+    ("Slack, Dropbox, Nylas", "xwfp- sl.B sl.u nyk_v0_", DASHED),
     ("Trello, Instagram", "ATTA IGQV", r"[A-Za-z0-9_-]{60,}+"),
     (
         "Linear, Notion, Figma, Contentful, Postman",

@@ -21,7 +21,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.tools.set_model_response_tool import SetModelResponseTool
 from google.genai import types
 
-from runcast.adapters.adk.capabilities import tree
+from runcast.adapters.adk.capabilities import has_model, tree
 from runcast.adapters.adk.intake.session_conversation import live_events
 from runcast.adapters.adk.intake.whole_turn import AgentTurn, Member, begun_again, latest_turns, places
 from runcast.adapters.adk.interrupts import unasked
@@ -31,7 +31,6 @@ from runcast.adapters.adk.stream.complete_event import is_from_user
 
 # a state key that is never stored: ADK makes an event of a callback that changes state
 CARRIER = "temp:runcast"
-MODEL = "disallow_transfer_to_parent"  # agents with a model have it: ADK's own test
 
 
 class Resumption(BasePlugin):
@@ -70,7 +69,7 @@ class Resumption(BasePlugin):
         again = begun_again(events, context.invocation_id, self._root)
         if overrides("after_agent_callback", self._users(context), tree(self._root)):
             again |= {name for (name, _), turns in self._turns.items() if turns[-1].awaits_a_word}
-        if not hasattr(self._root, MODEL) and not is_from_user(events[-1]):
+        if not has_model(self._root) and not is_from_user(events[-1]):
             # ADK gives a result to the agent that called: the agents above it would not go on
             context.agent, context.branch = self._root, None
         for name in again:
@@ -85,13 +84,12 @@ class Resumption(BasePlugin):
         member = self._member(callback_context)
         if member is None:
             return None
-        has_model = hasattr(agent, MODEL)
-        if agent.name in self._ended and not has_model:
+        if agent.name in self._ended and not has_model(agent):
             self._ended.remove(agent.name)
             return types.Content(role="model", parts=[])
         if not self._turns.get(member):
             return None
-        if not has_model:  # it begins again
+        if not has_model(agent):  # it begins again
             events = [event for turn in self._turns.pop(member) for event in turn.events]
             self._repeated[member] = [event.content for event in events if event.content is not None]
             return None
