@@ -74,7 +74,9 @@ class AdapterStage(ABC):
         self.open()
         state = AgentState.from_events(event for run in self.runs for event in run)
         messages = state.to_messages(half_said=True)
-        input = RunAgentInput(thread_id=self.thread, run_id=self.next_run(), messages=messages)
+        input = self.inputs[-1].model_copy(
+            update={"run_id": self.next_run(), "messages": messages, "resume": None, "parent_run_id": None}
+        )
         events = await self.perform(input, point=to_finish(state))
         self.inputs[-1] = input.model_copy(
             update={"resume": self.inputs[-2].resume}

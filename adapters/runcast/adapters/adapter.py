@@ -57,7 +57,10 @@ class Adapter(Protocol):
         ...
 
     def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncIterator[Event]:
-        """One run as AG-UI events: RUN_STARTED first, one terminal event last, whatever happens."""
+        """One run as AG-UI events: RUN_STARTED first, one terminal event last, whatever happens.
+
+        The input's messages are the host's: an adapter that changes one copies it first.
+        """
         ...
 
     async def stop(self, run_id: str, *, hard: bool = False) -> None:

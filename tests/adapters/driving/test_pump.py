@@ -135,6 +135,26 @@ async def test_a_stop_is_at_once_and_a_normal_end(reader: Any):
     assert asyncio.current_task().cancelling() == 0
 
 
+@pytest.mark.parametrize("reader", [{}, SLOW], ids=["keeps up", "lags"])
+@pytest.mark.parametrize("stops", [1, 2])
+async def test_a_source_that_answers_a_stop_with_an_error_is_stopped(reader: Any, stops: int):
+    class Stubborn(Source):
+        async def parts(self) -> AsyncIterator[str]:
+            try:
+                async for word in super().parts():
+                    yield word
+            except asyncio.CancelledError:
+                raise RuntimeError("lost") from None
+
+    it = pump(Stubborn(["w"] * 2_000, pause=0.001), limit=5)
+    for _ in range(stops):
+        asyncio.get_running_loop().call_later(0.15, it.cancel)
+    events = await read(it, **reader)
+    assert events[-1].outcome.type == "cancelled"
+    assert not verify(events)
+    assert asyncio.current_task().cancelling() == 0
+
+
 async def test_a_stop_while_the_reader_is_elsewhere_comes_with_its_next_step():
     source = Source(["w"] * 2_000)
     it = pump(source)

@@ -84,8 +84,11 @@ def thaw(value: Any) -> Any:
             return getattr(langchain_messages, kind)(**thaw(value["fields"]))
 
 
-def trimmed(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A part without what nobody reads."""
+def trimmed(part: Any) -> Mapping[str, Any]:
+    """A part by its names, without what nobody reads."""
+    if isinstance(part, tuple):
+        ns, mode, data = part
+        part = {"type": mode, "ns": ns, "data": data}
     if part["type"] != "checkpoints":
         return part
     data = part["data"]

@@ -107,6 +107,18 @@ def question(deeds: Deeds) -> Any:
     return builder.add_edge(START, "ask").add_edge("ask", "chain").compile(checkpointer=InMemorySaver())
 
 
+def beside_a_question(deeds: Deeds) -> Any:
+    """LangGraph names the question alone, and any answer to it goes past the breakpoint."""
+
+    async def ask(state: Any) -> Any:
+        interrupt("really?")
+        return {}
+
+    inner = chain(deeds, interrupt_before=["do"])
+    builder = StateGraph(MessagesState).add_node("ask", ask).add_node("chain", inner)
+    return builder.add_edge(START, "ask").add_edge(START, "chain").compile(checkpointer=InMemorySaver())
+
+
 def approval(deeds: Deeds) -> Any:
     @tool
     def do() -> str:
@@ -129,6 +141,7 @@ GATES = (
     in_a_call,
     in_a_tool,
     question,
+    beside_a_question,
     approval,
 )
 over_gates = pytest.mark.parametrize("gate", GATES)
@@ -178,6 +191,33 @@ async def test_what_is_torn_after_the_answer_ends_the_same(oracle: Any, gate: Ga
             await stage.turn("yes")
         assert "done" in deeds
         await stage.holds()
+
+
+@over_both_streams
+async def test_a_question_is_not_answered_without_the_breakpoint_beside_it(oracle: Any, stream: Stream):
+    stage, deeds = opened(beside_a_question, stream, oracle)
+    await stage.turn("hi")
+    question, gate = stage.interrupts
+    assert (question.message, gate.reason) == ("really?", "breakpoint")
+    refused = await stage.answer((question.id, True))
+    assert "go past 'breakpoint:" in refused[-1].message
+    assert deeds == []
+    asked_again = asked(await stage.answer((gate.id, True)))
+    assert [each.message for each in asked_again] == ["really?"]
+    await stage.turn("yes")
+    assert deeds == ["done"]
+
+
+@over_both_streams
+async def test_two_breakpoints_in_one_subgraph_are_two_questions(oracle: Any, stream: Stream):
+    stage, deeds = opened(lambda deeds: around(chain(deeds, interrupt_before="*")), stream, oracle)
+    first = asked(await stage.turn("hi"))
+    second = asked(await stage.turn("yes"))
+    assert deeds == []
+    assert [each.reason for each in (*first, *second)] == ["breakpoint", "breakpoint"]
+    assert first[0].id != second[0].id
+    await stage.turn("yes")
+    assert deeds == ["done"]
 
 
 @over_both_streams

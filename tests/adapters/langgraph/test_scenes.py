@@ -26,6 +26,7 @@ LOST = {
 BLOCKS = "the graph's own code writes the content of a message, which is a list of blocks"
 AT_ONCE = "a call that comes whole shows its arguments at the message's end"
 IN_STATE = "results without an id are shown when the state gives them one"
+DEFAULTS = "the output's class fills in what no node has written"
 LATE = "what a block holds besides text comes at the message's end"
 # The claims hold, but the events are not the same.
 DIFFERENT = {
@@ -46,6 +47,8 @@ DIFFERENT = {
     "38_subagents_hidden": BLOCKS,
     "38_subagents_inline": BLOCKS,
     "38_two_subagents_at_once": BLOCKS,
+    "39_dataclass_state": DEFAULTS,
+    "39_pydantic_state": DEFAULTS,
     "43_in_a_subagent": BLOCKS,
     "63_approval_answered_as_text": AT_ONCE,
     "63_approval_cancelled": AT_ONCE,

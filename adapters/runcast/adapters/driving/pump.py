@@ -40,6 +40,7 @@ class Pump(Generic[Part]):
         self._stopped = False
         self._reader: asyncio.Task[object] | None = None  # the task that waits for the source, while it waits
         self._cancelling = 0  # cancellations of the reader by others
+        self._cancelled = 0  # and by `cancel`
         self._filler: asyncio.Task[None] | None = None  # reads ahead of a slow reader
         self._found_busy = 0
         self._watch: asyncio.TimerHandle | None = None
@@ -55,7 +56,8 @@ class Pump(Generic[Part]):
         if self._filler is not None:
             self._filler.cancel()
         elif self._reader is not None:
-            self._cancelling = self._reader.cancelling()
+            self._cancelling = self._reader.cancelling() - self._cancelled
+            self._cancelled += 1
             self._reader.cancel()
 
     async def events(self) -> AsyncGenerator[Event, None]:
@@ -77,7 +79,7 @@ class Pump(Generic[Part]):
                         self._reader = current_task()
                         events = feed(await pull())
                 except BaseException as error:  # noqa: BLE001  becomes the run's end; a cancellation is raised after it
-                    events, more = _last(error, translator), False
+                    events, more = self._last(error, translator), False
                     passing = error if self._passes(error) else None
                 self._reader = None
                 for event in events:
@@ -92,9 +94,12 @@ class Pump(Generic[Part]):
 
     def _passes(self, error: BaseException) -> bool:
         """Whether the reader itself was cancelled, and not by `cancel`."""
-        if isinstance(error, Exception):
-            return False
-        return not self._stopped or self._reader is None or self._reader.uncancel() > self._cancelling
+        others = not self._stopped
+        if self._reader is not None and self._cancelled:
+            for _ in range(self._cancelled):
+                self._reader.uncancel()
+            others = self._reader.cancelling() > self._cancelling
+        return others and not isinstance(error, Exception)
 
     def _look(self, source: AsyncIterator[Part], translator: Translator[Part]) -> None:
         """Check the reader regularly; start to read ahead of one that is always busy."""
@@ -128,7 +133,7 @@ class Pump(Generic[Part]):
                 try:
                     events = translator.feed(await source.__anext__())
                 except BaseException as error:  # noqa: BLE001  becomes the run's end
-                    events, more = _last(error, translator), False
+                    events, more = self._last(error, translator), False
                 if not await self._put(events) and more:
                     await self._put(translator.cancel())
                     more = False
@@ -173,10 +178,10 @@ class Pump(Generic[Part]):
         finally:
             self._closed()
 
-
-def _last(error: BaseException, translator: Translator[Part]) -> list[Event]:
-    """The last events of a run, after its source ended or failed."""
-    if isinstance(error, StopAsyncIteration):
-        return ending(translator)
-    log_failure(error)
-    return translator.fail(error) if isinstance(error, Exception) else translator.cancel()
+    def _last(self, error: BaseException, translator: Translator[Part]) -> list[Event]:
+        """The last events of a run, after its source ended or failed; what a stop makes it raise is the stop."""
+        if isinstance(error, StopAsyncIteration):
+            return ending(translator)
+        log_failure(error)
+        failed = isinstance(error, Exception) and not self._stopped
+        return translator.fail(error) if failed else translator.cancel()

@@ -232,11 +232,12 @@ class LangGraphAdapter:
         probe = self._stream.probe(translator.asides.append)
         job.call.input, job.call.context = prepared.input, prepared.context
         job.call.config = self._preparation.config(prepared, probe)
-        job.call.control.waits = prepared.waits
+        job.call.control.waits, job.call.handed = prepared.waits, translator.handed
         return translator
 
     def _translator(self, input: RunAgentInput, **client: Unpack[ClientFields]) -> LangGraphTranslator:
         client["answerable"] = self._preparation.stores
+        client["breakpoints"] = self._preparation.has_breakpoints
         translator = LangGraphTranslator(
             RunIds(input.thread_id, input.run_id, input.parent_run_id),
             agent=self.name,

@@ -29,8 +29,6 @@ from runcast.adapters.langgraph.stream.parts import UNREAD, Aside, Part, message
 from runcast.adapters.langgraph.translator import CHECKPOINTS, STREAM_MODES
 
 VAR_KEYWORD = Parameter.VAR_KEYWORD
-# what a graph sends that stops at a breakpoint
-AT_BREAKPOINT: Part = {"type": "updates", "ns": (), "data": {"__interrupt__": ()}}
 
 
 class StepControl(RunControl):
@@ -40,7 +38,9 @@ class StepControl(RunControl):
 
     def __init__(self) -> None:
         super().__init__()
-        self.waits = False  # the graph stands at a breakpoint that nobody has answered
+        self.waits: Sequence[
+            Part
+        ] = ()  # what the graph sent that stands at a breakpoint that nobody has answered
         self.take: Take | None = None  # gives the messages that wait
         self._stepped = False
 
@@ -48,7 +48,7 @@ class StepControl(RunControl):
     def drain_requested(self) -> bool:
         """LangGraph asks this before each step of each graph."""
         if self.stopped or self.waits or _is_inner():
-            return self.stopped or self.waits
+            return self.stopped or bool(self.waits)
         before, self._stepped = self._stepped, True
         return before and self.take is not None
 
@@ -78,6 +78,7 @@ class Call:
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
     context: Any = None
     control: StepControl = field(default_factory=StepControl)
+    handed: set[str] = field(default_factory=set[str])  # ids of the messages that it took while it ran
 
 
 class GraphStream:
@@ -92,6 +93,9 @@ class GraphStream:
         modes = [mode for mode in STREAM_MODES if mode != "tools"]  # `Probe` reports tools
         self._modes = (*modes, CHECKPOINTS) if stores else tuple(modes)
         self.version = _version(graph, options, local)
+        # a graph with a dataclass or a model as its output makes one of all values, those of a subgraph too,
+        # and fails; not in the older form of its parts
+        self._form = "v2" if getattr(graph, "_output_mapper", None) is None else "v1"
 
     def probe(self, aside: Callable[[Aside], None]) -> Probe:
         """The callback handler that goes with a run."""
@@ -110,7 +114,8 @@ class GraphStream:
                 if call.control.stopped:
                     raise
             if call.control.waits:
-                yield AT_BREAKPOINT
+                for part in call.control.waits:
+                    yield part
                 return
             await self._take(call)
 
@@ -126,12 +131,15 @@ class GraphStream:
             take, control.take = control.take, None
             known = {each.id for each in held}
             new = to_langchain(each for each in await take() if each.id not in known)
+            call.handed.update(str(each.id) for each in new)
             call.input = Command(update={key: new}) if new else None
 
     def _opened(self, call: Call) -> AsyncGenerator[Any, None]:
         if self.version == "v3":
             return self._from_events(call)
         stream: AsyncGenerator[Any, None] = self._graph.astream(call.input, call.config, **self._asked(call))
+        if self._form == "v1":
+            return _named(stream)
         return stream if self._local else _revived(stream)
 
     def parts_sync(self, call: Call) -> Iterator[Any]:
@@ -140,18 +148,19 @@ class GraphStream:
             if self.version == "v3":
                 yield from self._from_events_sync(call)
             else:
-                yield from self._graph.stream(call.input, call.config, **self._asked(call))
+                parts = self._graph.stream(call.input, call.config, **self._asked(call))
+                yield from map(_part, parts) if self._form == "v1" else parts
         except GraphDrained:
             if call.control.stopped or not call.control.waits:
                 raise
-            yield AT_BREAKPOINT
+            yield from call.control.waits
 
     def _asked(self, call: Call) -> dict[str, Any]:
         given = self._given(call)
         return {
             "stream_mode": list(self._modes),
             "subgraphs": self._options.subgraphs,
-            "version": "v2",
+            "version": self._form,
             **given,
         }
 
@@ -234,6 +243,19 @@ def _version(graph: Any, options: LangGraphOptions, local: bool) -> str:
             'leave LangGraphOptions(stream="auto")'
         )
     return options.stream
+
+
+async def _named(stream: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+    """Parts of the older form as the newer has them."""
+    async with aclosing(stream):
+        async for part in stream:
+            yield _part(part)
+
+
+def _part(part: tuple[Any, ...]) -> Part:
+    """Namespace (of a graph that shows its subgraphs), mode and data of the older form, by their names."""
+    *ns, mode, data = part
+    return {"type": mode, "ns": tuple(ns[0]) if ns else (), "data": data}
 
 
 async def _revived(stream: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:

@@ -1,7 +1,8 @@
 """Interrupts: the questions for which a graph waits, and their answers.
 
 Knows LangGraph's `Interrupt` (by its attributes), the human-in-the-loop shapes in its value, and their form in AG-UI.
-A static breakpoint has no id of its own: it is `breakpoint:<checkpoint id>`, and any answer to it continues the run.
+A static breakpoint has no id of its own: it is `breakpoint:<checkpoint id>`, with the latest checkpoint of a graph inside behind
+it (`:<checkpoint id>`) if one was written since. Any answer to it continues the run.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ class Pending:
         self._calls: dict[str, str] = {}  # interrupt -> the tool call it was raised in
         self._owners: dict[str, str] = {}  # interrupt -> the subagent it was raised in
         self.at_breakpoint = False
+        self.running: set[str] = set()  # the root's tasks, of a graph with breakpoints
+        self.inside: str | None = None  # the latest checkpoint of a graph inside, since the root's
 
     def __bool__(self) -> bool:
         return bool(self._asked) or self.at_breakpoint
@@ -48,7 +51,10 @@ class Pending:
     def interrupts(
         self, checkpoint_id: str | None, calls: Sequence[Mapping[str, Any]] = ()
     ) -> list[Interrupt]:
-        """All open questions in the protocol's form. `calls`: the unanswered tool calls, to find the one in question."""
+        """All open questions in the protocol's form. `calls`: the unanswered tool calls, to find the one in question.
+
+        LangGraph names no breakpoint beside a question: its task has not ended.
+        """
         found = [
             to_interrupt(
                 each,
@@ -57,9 +63,21 @@ class Pending:
             )
             for key, each in self._asked.items()
         ]
-        if self.at_breakpoint and not found:
-            found.append(Interrupt(id=BREAKPOINT + (checkpoint_id or "unsaved"), reason="breakpoint"))
+        if self.at_breakpoint or self.running:
+            found.append(breakpoint_at(checkpoint_id or "unsaved", self.inside))
         return found
+
+
+def breakpoint_at(checkpoint_id: str | None, inside: str | None = None) -> Interrupt:
+    """The question of a static breakpoint."""
+    return Interrupt(
+        id=f"{BREAKPOINT}{checkpoint_id}" + (f":{inside}" if inside else ""), reason="breakpoint"
+    )
+
+
+def is_meant(given: str, known: str) -> bool:
+    """Whether an answer to `given` is one to the question `known`: of a breakpoint, a state knows the root's checkpoint alone."""
+    return given == known or (known.startswith(BREAKPOINT) and given.startswith(f"{known}:"))
 
 
 def to_interrupt(raised: Any, *, call_id: str | None = None, owner: str | None = None) -> Interrupt:

@@ -101,6 +101,8 @@ class ClientView:
     """Messages of the graph that are shown when it has rewritten them."""
     answerable: bool = True
     """Whether an answer can reach the graph; without a checkpointer none can."""
+    breakpoints: bool = False
+    """Whether the graph, or one inside, has static breakpoints."""
 
 
 class ClientFields(TypedDict, total=False):
@@ -116,3 +118,4 @@ class ClientFields(TypedDict, total=False):
     results: Sequence[ToolMessage]
     held: Collection[str]
     answerable: bool
+    breakpoints: bool

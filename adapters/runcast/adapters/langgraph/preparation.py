@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from ag_ui.core import Interrupt, Message, RunAgentInput
-from langchain_core.callbacks import BaseCallbackManager
+from ag_ui.core import Message, RunAgentInput
 from langgraph.constants import START
 from langgraph.pregel import Pregel
 from langgraph.types import Command
@@ -25,6 +24,7 @@ from runcast.adapters.langgraph.capabilities import graphs_in
 from runcast.adapters.langgraph.intake.breakpoints import (
     RESUMING,
     SAVER,
+    asks,
     before_task,
     has_breakpoints,
     inside,
@@ -48,11 +48,11 @@ from runcast.adapters.langgraph.intake.plan import (
     with_results,
 )
 from runcast.adapters.langgraph.intake.run_context import client_configurable, client_input, run_context
-from runcast.adapters.langgraph.interrupts import BREAKPOINT, to_interrupt
+from runcast.adapters.langgraph.interrupts import breakpoint_at, to_interrupt
 from runcast.adapters.langgraph.options import ClientFields, LangGraphOptions
 from runcast.adapters.langgraph.probe import Probe
 from runcast.adapters.langgraph.stream.graph_state import as_state
-from runcast.adapters.langgraph.stream.parts import messages_of
+from runcast.adapters.langgraph.stream.parts import Part, messages_of
 from runcast.slim.values.type_guards import as_mapping
 
 TURN = "runcast_turn"  # in a checkpoint's metadata: the user message its run began with
@@ -100,8 +100,8 @@ class Prepared:
     configurable: Mapping[str, Any]
     metadata: Mapping[str, Any]
     context: Any
-    waits: bool = False
-    """Whether the graph stands before a breakpoint that nobody answered: the run asks, and runs nothing."""
+    waits: Sequence[Part] = ()
+    """What the graph asks that stands at a breakpoint that nobody answered: the run asks, and runs nothing."""
 
 
 class Preparation:
@@ -117,7 +117,7 @@ class Preparation:
     ) -> None:
         self.local = isinstance(graph, Pregel)  # else a RemoteGraph: no run control, its own checkpointer
         self.stores = not self.local or graph.checkpointer not in (None, False, True)
-        self._has_breakpoints = has_breakpoints(graphs_in(graph, set()))
+        self.has_breakpoints = has_breakpoints(graphs_in(graph, set()))
         self._graph = graph
         self._config = config
         self._options = options
@@ -133,7 +133,11 @@ class Preparation:
         thread, state = self._snapshot(resume), None
         if self.stores and (thread is None or (thread.unfinished and self.local)):
             state = yield Read(graph, "get_state", where)
-            thread = self._found(state, thread)
+            stored, thread = thread is None, self._found(state, thread)
+            if stored and thread and input.resume and state.interrupts and self.has_breakpoints:
+                stands = yield from self._at_breakpoint(graph, state)
+                beside = [breakpoint_at(thread.checkpoint_id)] if stands is not None else []
+                thread = replace(thread, interrupts=[*thread.interrupts, *beside])
         elif (
             thread is not None and self.local and (yield Read(graph.checkpointer, "get_tuple", where)) is None
         ):
@@ -165,8 +169,8 @@ class Preparation:
             return replace(prepared, configurable=anew_from)
         if (yield from self._begins_inside(state)):
             prepared = replace(prepared, configurable={**prepared.configurable, RESUMING: False})
-        waits = self._has_breakpoints and (yield from self._at_breakpoint(graph, state))
-        return replace(prepared, waits=waits)
+        stands = (yield from self._at_breakpoint(graph, state)) if self.has_breakpoints else None
+        return replace(prepared, waits=() if stands is None else asks(state, stands))
 
     def _state_of(self, graph: Any, where: Mapping[str, Any]) -> Read:
         """A state of this graph, or of one inside: that has no checkpointer of its own."""
@@ -183,35 +187,35 @@ class Preparation:
                     return True
         return False
 
-    def _at_breakpoint(self, graph: Any, state: Any) -> Generator[Read, Any, bool]:
-        """Whether an open breakpoint of this graph, or of one inside, holds it: LangGraph would go past it unasked."""
+    def _at_breakpoint(self, graph: Any, state: Any) -> Generator[Read, Any, Any]:
+        """The state of this graph, or of one inside, that an open breakpoint holds: LangGraph would go past it unasked."""
         found = yield Read(self._graph.checkpointer, "get_tuple", state.config)
         if found is None or not ran(graph, found.checkpoint):
-            return False
+            return None
         if moved(found.checkpoint):
             if named(graph.interrupt_before_nodes, state):
-                return True
+                return state
             if graph.interrupt_after_nodes and stepped(state):
                 left = yield self._state_of(graph, state.parent_config["configurable"])
                 if named(graph.interrupt_after_nodes, left):
-                    return True
+                    return state
         for task in state.tasks:
-            if task.result is None and (yield from self._breakpoint_inside(graph, state, task)):
-                return True
-        return False
+            if task.result is None and (stands := (yield from self._breakpoint_inside(graph, state, task))):
+                return stands
+        return None
 
-    def _breakpoint_inside(self, graph: Any, state: Any, task: Any) -> Generator[Read, Any, bool]:
+    def _breakpoint_inside(self, graph: Any, state: Any, task: Any) -> Generator[Read, Any, Any]:
         """The same of the graphs that this task runs, as far as its node and tools name them."""
         if (node := graph.nodes.get(task.name)) is None:
-            return False
+            return None
         for inner in graphs_in([node.bound, *node.subgraphs], set()):
             for call in count():
                 found = yield self._state_of(inner, inside(inner, state, task, call))
                 if found.metadata is None:
                     break
-                if found.next and (yield from self._at_breakpoint(inner, found)):
-                    return True
-        return False
+                if found.next and (stands := (yield from self._at_breakpoint(inner, found))):
+                    return stands
+        return None
 
     def _prepared(
         self,
@@ -281,7 +285,8 @@ class Preparation:
             begun = any(each.id == turn for each in held.messages)  # a graph may remove the message itself
             left = begun and all(each.id != turn for each in thread.messages)
             # the branch that a fork leaves, if the fork broke off before the graph began
-            return replace(held, aliases=thread.aliases, pointed=True) if left else thread
+            branch = replace(held, aliases=thread.aliases, pointed=True)
+            return branch if left else replace(thread, checkpoint_id=checkpoint)
         # Nothing ran since the point: messages that a user sent after it may not be stored.
         stored = {each.id for each in self._thread(state).messages}
         known = [
@@ -317,7 +322,7 @@ class Preparation:
         checkpoint_id = _checkpoint_of(state)
         interrupts = [to_interrupt(each) for each in state.interrupts]
         if state.next and not interrupts:
-            interrupts = [Interrupt(id=f"{BREAKPOINT}{checkpoint_id}", reason="breakpoint")]
+            interrupts = [breakpoint_at(checkpoint_id)]
         return Thread(of_graph(messages), interrupts, bool(state.next), checkpoint_id)
 
     # ------------------------------------------------------- input and config
@@ -377,21 +382,13 @@ class Preparation:
             **self._config,
             "configurable": dict(prepared.configurable),
             "metadata": dict(prepared.metadata),
-            "callbacks": _with_probe(self._config.get("callbacks"), probe),
+            "callbacks": probe.beside(self._config.get("callbacks")),
         }
 
 
 def _checkpoint_of(state: Any) -> Any:
     """The id of the checkpoint a state was read from; None where there is none."""
     return as_mapping(as_mapping(state.config).get("configurable")).get("checkpoint_id")
-
-
-def _with_probe(callbacks: Any, probe: Probe) -> Any:
-    if isinstance(callbacks, BaseCallbackManager):
-        manager = callbacks.copy()
-        manager.add_handler(probe, inherit=True)
-        return manager
-    return [*(callbacks or ()), probe]
 
 
 def _allowed(values: Any, keys: Collection[str]) -> dict[str, Any]:

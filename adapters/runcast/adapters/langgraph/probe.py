@@ -8,7 +8,7 @@ from contextvars import ContextVar, Token
 from typing import Any
 from uuid import UUID
 
-from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import set_config_context
 from langgraph.config import get_config, get_stream_writer
@@ -46,6 +46,14 @@ class Probe(BaseCallbackHandler):
         self._attempts: dict[str, int] = {}  # checkpoint namespace of a node -> times started
         self._nodes: dict[UUID, str] = {}  # running nodes -> their checkpoint namespace
         self._inside: dict[str, Any] = {}  # checkpoint namespace of a node -> config of its callbacks
+
+    def beside(self, callbacks: Any) -> Any:
+        """The callbacks of a config, with this one."""
+        if isinstance(callbacks, BaseCallbackManager):
+            manager = callbacks.copy()
+            manager.add_handler(self, inherit=True)
+            return manager
+        return [*(callbacks or ()), self]
 
     def _report_inside(self, place: str, type: str, data: Mapping[str, Any]) -> None:
         """Report from the context of a node's earlier attempt: the next one has no stream writer yet."""
@@ -90,7 +98,7 @@ class Probe(BaseCallbackHandler):
         place = self._models.pop(run_id, None)
         message = final_message(response)
         if place is not None and message is not None:
-            self._report("llm_end", {**place, "message": message})
+            self._report("llm_end", {**place, "message": message.model_copy()})  # its node may change it
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """A model failed; its text so far will not be in the state."""

@@ -94,6 +94,7 @@ class LangGraphTranslator:
         self._output.begins(stays)
         self._results.begins(stays)
         self._conversations = Conversations(self._emission, self._output, to_messages, self._namespaces)
+        self._conversations.opens(stays, input.messages if input else ())
         self._steps = Steps(
             self._blocks,
             messages_key=options.messages_key,
@@ -142,6 +143,11 @@ class LangGraphTranslator:
             events += self._blocks.result(result.id, result.tool_call_id, result.content)
         events = self._shown.feed(events)
         return events + self._shown.settled(Unsettled(order=self._client.order))
+
+    @property
+    def handed(self) -> set[str]:
+        """The ids of messages that people give the run while it runs; who gives them adds them."""
+        return self._output.handed
 
     def feed(self, part: Any) -> list[Event]:
         """One part of the stream, or one aside."""
@@ -283,6 +289,8 @@ class LangGraphTranslator:
 
     def _task_started(self, data: Mapping[str, Any], ns: Namespace) -> list[Event]:
         self._namespaces.started(ns, str(data["name"]), str(data["id"]))
+        if self._client.breakpoints and not ns:
+            self._pending.running.add(str(data["id"]))
         rewritten = not is_hook(str(data["name"])) or self._conversations.rewritten(ns)
         events = self._conversations.release(ns, self._scopes) if rewritten else []
         events += self._scopes.task_started(data, ns)
@@ -294,6 +302,7 @@ class LangGraphTranslator:
 
     def _task_ended(self, data: Mapping[str, Any], ns: Namespace) -> list[Event]:
         task_id = str(data["id"])
+        self._pending.running.discard(task_id)
         error = data.get("error")
         interrupts = [str(each["id"]) for each in data.get("interrupts") or ()]
         whole = error is None and not interrupts
@@ -337,9 +346,11 @@ class LangGraphTranslator:
 
     def _checkpoints(self, data: Mapping[str, Any], ns: Namespace) -> list[Event]:
         self._progress.checkpoint(ns, int(as_mapping(data.get("metadata")).get("step", UNKNOWN)))
+        written = str(data["config"]["configurable"]["checkpoint_id"])
         if ns:
+            self._pending.inside = written
             return []
-        self._checkpoint = str(data["config"]["configurable"]["checkpoint_id"])
+        self._checkpoint, self._pending.inside = written, None
         following = [str(node) for node in data.get("next") or ()]
         return self._steps.decided(following) if following and not self._pending else []
 
@@ -359,8 +370,8 @@ class LangGraphTranslator:
             return self._internal(data, message)
         self._output.ended(str(data["run_id"]), message, place)
         self._steps.model_ended(task_of(place), message)
-        if not (ns or message.id in self._output.held):
-            self._conversations.root.streamed(message)
+        if message.id not in self._output.held:
+            self._conversations.root.streamed(message.id, message)
         return []
 
     def _internal(self, data: Mapping[str, Any], message: Any) -> list[Event]:

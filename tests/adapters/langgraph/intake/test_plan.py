@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ag_ui.core import ResumeEntry, RunAgentInput, ToolMessage, UserMessage
+from ag_ui.core import AssistantMessage, ResumeEntry, RunAgentInput, ToolMessage, UserMessage
 
 from runcast.adapters import InvalidInput
+from runcast.adapters.langgraph.intake.corrections import unkept
 from runcast.adapters.langgraph.intake.plan import (
     STOPPED,
     Plan,
@@ -18,6 +19,7 @@ from runcast.adapters.langgraph.intake.plan import (
     with_results,
 )
 from runcast.adapters.langgraph.options import LangGraphOptions
+from runcast.adapters.langgraph.stream.positions import Level
 
 NEW = UserMessage(id="u2", content="two")
 OPEN = Thread(
@@ -68,6 +70,32 @@ def test_a_step_whose_tasks_have_all_returned_is_answered_though_its_thread_look
     thread = replace(OPEN, messages=OPEN.messages[:2], unfinished=False)
     asked = with_results(Plan("start", [NEW]), thread, returned)
     assert list(asked.results) == returned
+
+
+def test_a_message_that_a_node_wrote_is_no_news_and_is_not_answered_again() -> None:
+    noted = {"runcast.place": "__state__:1#1"}
+    wrote = UserMessage(id="w1", content="an e-mail came", metadata=noted)
+    verdict = AssistantMessage(id="v1", content="to the post", metadata=noted)
+    given = RunAgentInput(thread_id="t", run_id="r", messages=[verdict, wrote], tools=[], context=[])
+    empty = Thread(unfinished=True, checkpoint_id="c1")
+    assert plan(given, empty, LangGraphOptions()).ask == "continue"
+    assert plan(given, replace(empty, unfinished=False), LangGraphOptions()) == Plan("start", [])
+    stored = Thread([StoredMessage("w1", "user")], checkpoint_id="c1")
+    assert plan(given, stored, LangGraphOptions()) == Plan("start", ())
+    own = given.model_copy(update={"messages": [UserMessage(id="w1", content="mine")]})
+    assert plan(own, stored, LangGraphOptions()) == Plan("fork", own.messages, before="w1")
+    said = given.model_copy(update={"messages": [verdict, NEW]})
+    assert plan(said, empty, LangGraphOptions()) == Plan("start", [NEW])
+
+
+def test_nothing_is_unkept_where_a_reducer_gives_no_ids() -> None:
+    noted = {"runcast.place": "n:1#1"}
+    verdict = AssistantMessage(id="v1", content="to the post", metadata=noted)
+    assert unkept([verdict], {"u1"}, {}, Level(1)) == ["v1"]
+    assert unkept([verdict], {"u1", ""}, {}, Level(1)) == []
+    assert unkept([verdict], {"u1"}, {}, Level(0)) == []  # its step is not over
+    kept = verdict.model_copy(update={"id": "w1"})
+    assert unkept([verdict], {"w1"}, {"w1": kept}, Level(1)) == []  # under another id
 
 
 def test_where_nothing_is_stored_no_question_is_answered() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from ag_ui.core import Event, RunAgentInput, UserMessage
+from ag_ui.core import Event, UserMessage
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langgraph.checkpoint.memory import InMemorySaver
@@ -28,6 +28,7 @@ class Act(StrEnum):
     EDIT = "edit the last message"
     AGAIN = "answer the last message again"
     INSTEAD = "say something else"
+    NOTHING = "start without a message"
 
 
 class Steady(StreamingModel):
@@ -49,6 +50,8 @@ class Scene:
     ordered: bool = True
     unlike: str = ""
     options: LangGraphOptions | None = None
+    fails_over_v3: str = ""
+    """Why LangGraph's own v3 stream fails on this graph."""
 
 
 SCENES: dict[str, Scene] = {}
@@ -80,7 +83,9 @@ class WideStage(Stage):
         self.open()
         state = AgentState.from_events(event for run in self.lineage for event in run)
         messages = state.to_messages(half_said=True)
-        input = RunAgentInput(thread_id=self.thread, run_id=self.next_run(), messages=messages)
+        input = self.inputs[-1].model_copy(
+            update={"run_id": self.next_run(), "messages": messages, "resume": None, "parent_run_id": None}
+        )
         held = self.view  # the client has seen the broken run itself
         events = await self.perform(input, point=to_finish(state))
         self.inputs[-1] = input.model_copy(update={"resume": self.inputs[-2].resume})
@@ -113,6 +118,8 @@ class WideStage(Stage):
                     sent = [*held[:last], edited if words == Act.EDIT else held[last]]
                     self.forks.add(self.next_run())
                     return await self.send(None, messages=sent)
+                case Act.NOTHING:
+                    return await self.send(None)
                 case _:
                     return await self.send(words)
         return await self.answer(*((each.id, self.decision) for each in self.interrupts))

@@ -355,3 +355,25 @@ def edited_question() -> Any:
 @scene("an edit of a summarised talk", turns=("1", "2", "3", Act.EDIT, "on"))
 def edited_summary() -> Any:
     return talking(summing())
+
+
+@scene("a hook that changes the answer itself")
+def in_place() -> Any:
+    @after_model
+    def shout(state: Any, runtime: Any) -> Any:
+        last = state["messages"][-1]
+        last.content = last.text.upper()
+        return {"messages": [last]}
+
+    return with_tools(shout)
+
+
+@scene("a hook that changes the user's message itself")
+def in_place_of_the_user() -> Any:
+    @before_agent
+    def cap(state: Any, runtime: Any) -> Any:
+        last = state["messages"][-1]
+        last.content = last.text[:2]
+        return {"messages": [last]}
+
+    return with_tools(cap)

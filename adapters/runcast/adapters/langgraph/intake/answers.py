@@ -15,7 +15,7 @@ from ag_ui.core import Interrupt, ResumeEntry
 
 from runcast.adapters.errors import InvalidInput
 from runcast.adapters.json_schema import mismatch
-from runcast.adapters.langgraph.interrupts import BREAKPOINT, asked_value, rejection
+from runcast.adapters.langgraph.interrupts import BREAKPOINT, asked_value, is_meant, rejection
 from runcast.adapters.langgraph.options import LangGraphOptions
 
 
@@ -29,21 +29,25 @@ def answers(
     """The argument of `Command(resume=...)`: one value per interrupt. None: only continue (a breakpoint).
 
     Raises `InvalidInput` for an answer without a question, a second answer, a late one, or one of a wrong shape. A subset
-    of the pending questions is fine: the graph asks the others again.
+    of the pending questions is fine: the graph asks the others again. Not without a breakpoint's: LangGraph would go past it.
     """
     waiting = {each.id: each for each in pending}
     if not waiting:
         raise InvalidInput("nothing waits for an answer in this thread: send a message instead of `resume`")
     given: dict[str, Any] = {}
     for entry in entries:
-        if entry.interrupt_id not in waiting:
+        key = next((each for each in waiting if is_meant(entry.interrupt_id, each)), None)
+        if key is None:
             known = ", ".join(waiting)
             raise InvalidInput(f"no interrupt {entry.interrupt_id!r} waits in this thread; waiting: {known}")
-        if entry.interrupt_id in given:
+        if key in given:
             raise InvalidInput(f"interrupt {entry.interrupt_id!r} is answered twice: send one entry for each")
-        if now is not None and _expired(waiting[entry.interrupt_id], now):
+        if now is not None and _expired(waiting[key], now):
             raise InvalidInput(f"interrupt {entry.interrupt_id!r} has expired: start a new run instead")
-        given[entry.interrupt_id] = _answer(entry, waiting[entry.interrupt_id], options)
+        given[key] = _answer(entry, waiting[key], options)
+    passed = [each for each in waiting if each.startswith(BREAKPOINT) and each not in given]
+    if passed:
+        raise InvalidInput(f"the run would go past {passed[0]!r}: send an entry for it too")
     values = {key: value for key, value in given.items() if not key.startswith(BREAKPOINT)}
     return values or None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from runcast.adapters.langgraph.stream.parts import SEPARATOR, STATEFUL, namespace_of
+from runcast.adapters.langgraph.stream.parts import SEPARATOR, STATEFUL, Part, namespace_of
 from runcast.slim.values.type_guards import as_mapping
 
 # LangGraph's key in a config: if False, the graphs inside begin with their input
@@ -65,3 +65,15 @@ def before_task(inner: Any, state: Any) -> bool:
     """Whether a graph inside was last run by an earlier step than the one of this state."""
     parents = as_mapping(as_mapping(inner.metadata).get("parents"))
     return "" in parents and parents[""] != state.config["configurable"]["checkpoint_id"]
+
+
+def asks(root: Any, stands: Any) -> tuple[Part, ...]:
+    """What a graph sends that asks again: its questions, where the graph stands that a breakpoint holds, and the breakpoint."""
+    ns = tuple(
+        each for each in stands.config["configurable"].get("checkpoint_ns", "").split(SEPARATOR) if each
+    )
+    there: Part = {"config": stands.config, "metadata": stands.metadata, "next": stands.next}
+    parts: list[Part] = [{"type": "updates", "ns": (), "data": {"__interrupt__": ()}}]
+    if root.interrupts:
+        parts.insert(0, {"type": "updates", "ns": (), "data": {"__interrupt__": root.interrupts}})
+    return ({"type": "checkpoints", "ns": ns, "data": there}, *parts)

@@ -19,6 +19,8 @@ from runcast.adapters.langgraph.intake.corrections import (
     corrections,
     doubtful,
     replayed_corrections,
+    rewritten,
+    unkept,
     withheld,
 )
 from runcast.adapters.langgraph.intake.messages import to_agui
@@ -47,6 +49,9 @@ class Review:
         self._input = input
         self._values = getattr(state, "values", None) if resume is None else resume.state
         self._withholds = bool(options.hold_text_of)
+        self._corrects = options.snapshot_on_rewrite
+        # what a client shows may be redacted on its way, as v3's events are: only a broken run is compared by content
+        self._as_stored = self._replays and options.stream != "v3"
         key = options.messages_key
         held = None if state is None else messages_of(state.values, key)
         self._whole = held is not None and bool(getattr(state, "metadata", None)) and self._is_whole(held)
@@ -124,6 +129,10 @@ class Review:
         found = corrections(
             self._shown, held, self._public(stored[last:]), self._public(returned), self._levels
         )
+        if self._corrects:
+            gone = unkept(self._shown, held, self._public(stored), self._levels[""])
+            instead = rewritten(self._shown, self._public(stored[last:])) if self._as_stored else ()
+            found = found.with_more(gone, instead)
         return withheld(found, later=ask != "start") if self._withholds else found
 
     def changes(self, key: str, value: Any) -> bool:

@@ -8,13 +8,16 @@ graph's. Reads nothing: state and levels are arguments.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ag_ui.core import Message
+from ag_ui.core import AssistantMessage, Message
 
+from runcast.adapters.langgraph.content.answer import answer_of
 from runcast.adapters.langgraph.stream.positions import Level, is_done, place_of, stops
 from runcast.slim.folding.retraction import is_partial
+
+REASONING = ":reasoning:"  # in the id of reasoning, behind its message's
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,15 @@ class Corrections:
     instead: Sequence[Message] = field(default_factory=list[Message])
     order: Sequence[str] = ()  # ids of the graph's latest turn
     held: Sequence[str] = ()  # ids of the graph's messages that are shown when it has rewritten them
+
+    def with_more(self, gone: Sequence[str], instead: Sequence[Message]) -> Corrections:
+        """And these, each once."""
+        known = {each.id for each in self.instead}
+        return replace(
+            self,
+            gone=list(dict.fromkeys((*self.gone, *gone))),
+            instead=[*self.instead, *(each for each in instead if each.id not in known)],
+        )
 
 
 def doubtful(shown: Sequence[Message], held: Collection[str], root: Level) -> dict[str, str]:
@@ -64,6 +76,40 @@ def corrections(
     ]
     unseen = _unseen(shown, list(turn.values()), known)
     return Corrections(shown, gone, [*halves, *unseen], list(turn))
+
+
+def unkept(
+    shown: Sequence[Message], held: Collection[str], turn: Mapping[str, Message], root: Level
+) -> list[str]:
+    """What the latest turn shows of root steps that are over and that the state does not hold, perhaps under another id."""
+    if "" in held:
+        return []  # a reducer that gives no ids: nothing can be found in the state
+    found: list[Message] = []
+    for message in reversed(shown):
+        place = place_of(message)
+        if message.role == "user" and place is None:  # one with a place is a node's
+            break
+        if place is None or message.id in held or getattr(message, "subagent_run_id", None) is not None:
+            continue
+        if any(step <= root.step for _, step, _ in stops(place)[:1]):
+            found.append(message)
+    known = {message.id for message in shown}
+    renamed = {_content(message) for key, message in turn.items() if key not in known}
+    gone = [each for each in found if each.role != "reasoning" and _content(each) not in renamed]
+    left = {each.id for each in gone}
+    return [each.id for each in found if each.id in left or each.id.partition(REASONING)[0] in left]
+
+
+def rewritten(shown: Sequence[Message], turn: Mapping[str, Message]) -> list[Message]:
+    """The latest turn's answers of the root agent that the state holds otherwise than the client shows them."""
+    return [
+        _whole(each, truth)
+        for each in shown
+        if isinstance(each, AssistantMessage)
+        and each.subagent_run_id is None
+        and isinstance(truth := turn.get(each.id), AssistantMessage)
+        and answer_of(each) != answer_of(truth)
+    ]
 
 
 def _whole(half: Message, whole: Message) -> Message:

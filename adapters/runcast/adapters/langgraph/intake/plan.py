@@ -79,8 +79,8 @@ def plan(
     if input.resume:
         return Plan("resume", news, answers(input.resume, thread.interrupts, options, now=now))
     if not thread.messages:
-        _check_results(input.messages, [])
-        return Plan("start", input.messages) if not thread.unfinished or input.messages else Plan("continue")
+        _check_results(news, [])
+        return Plan("start", news) if news or not thread.unfinished else Plan("continue")
     _check_results(news, thread.messages)
     return _with_news(input, thread, news, options) if news else _without_news(input, thread)
 
@@ -124,19 +124,18 @@ def recalled(input: RunAgentInput, point: ResumePoint | None) -> RunAgentInput:
 
 
 def _news(messages: Sequence[Message], thread: Thread) -> list[Message]:
-    """The messages after the last one that the thread holds. Only the agent adds assistant messages."""
+    """The messages after the last one that the thread holds. Only the agent adds assistant messages.
+
+    A graph whose state has no conversation (yet) is not given what it has shown itself.
+    """
     held = {stored.id for stored in thread.messages} | set(thread.aliases)
     last = max((at for at, message in enumerate(messages) if message.id in held), default=-1)
-    news = messages[last + 1 :]
-    return (
-        _own([message for message in news if message.role in NEW_ROLES], thread)
-        if thread.messages
-        else list(news)
-    )
+    news = [each for each in messages[last + 1 :] if not thread.messages or each.role in NEW_ROLES]
+    return _own(news, thread) if thread.messages or thread.checkpoint_id else news
 
 
 def _own(news: Sequence[Message], thread: Thread) -> list[Message]:
-    """Without results that the graph itself returned and did not keep: it will return them again.
+    """Without what the graph itself gave and did not keep: it will give it again.
 
     If the client adds messages of its own, results that answer a call stay: the step that would return them is dropped.
     """
@@ -174,12 +173,12 @@ def _place(messages: Sequence[Message], thread: Thread) -> int | None:
 
 
 def _without_news(input: RunAgentInput, thread: Thread) -> Plan:
-    """Nothing new: continue where the graph stopped, or answer the last user message again."""
+    """Nothing new: continue where the graph stopped, or answer the last user message again, unless a node has written it."""
     at = _place(input.messages, thread)
     last = at is not None and at == len(thread.messages) - 1
     if thread.unfinished and (last or not input.messages):
         return Plan("continue")
-    if at is not None and thread.messages[at].role == "user":
+    if at is not None and thread.messages[at].role == "user" and place_of(input.messages[-1]) is None:
         return Plan("fork", [input.messages[-1]], before=thread.messages[at].id)
     return Plan("start", ())
 

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
-from ag_ui.core import Event, Message
+from ag_ui.core import AssistantMessage, Event, Message, UserMessage
 
+from runcast.adapters.langgraph.content.answer import Answer, answer_of
 from runcast.adapters.langgraph.content.plain_values import listed
 from runcast.adapters.langgraph.stream.graph_state import as_state
-from runcast.adapters.langgraph.stream.model_output import ModelOutput, same_answer
+from runcast.adapters.langgraph.stream.model_output import ModelOutput
 from runcast.adapters.langgraph.stream.open_message import Emission
 from runcast.adapters.langgraph.stream.parts import SEPARATOR, Namespace, Namespaces, messages_of, named_in
 from runcast.adapters.langgraph.stream.shown_messages import Unsettled
@@ -32,11 +33,28 @@ class GraphMessages:
         self.latest: list[Any] = []  # those that are held included
         self.news: list[Any] = []  # what the latest values hold and the ones before did not
         self._base: list[Any] | None = None  # what was there before any values
-        self._streamed: dict[str, Any] = {}  # id -> a model's final message, until the state holds it
+        self._streamed: dict[str, Answer] = {}  # id -> an answer as it was shown, until the state holds it
+        self._held: dict[str | None, Answer] = {}  # id -> the run's messages as the client shows them
+        self._changed = False  # a node has changed one of them as it lies in the state
 
-    def streamed(self, message: Any) -> None:
-        """A model's final message, as it was streamed."""
-        self._streamed[message.id] = message
+    def streamed(self, key: str, shown: Any) -> None:
+        """An answer of a model of this graph, or of one inside, as it is shown."""
+        self._streamed[key] = answer_of(shown)
+
+    def given(self, key: str, text: str) -> None:
+        """A user's message, which the graph is given."""
+        self._held[key] = text, []
+
+    def returned(self, message: Any) -> None:
+        """A node returned this message. The same object as before, it may have another content."""
+        key = getattr(message, "id", None)
+        if key in self._held and message.type in ("ai", "human"):
+            before, self._held[key] = self._held[key], answer_of(message)
+            self._changed = self._changed or before != self._held[key]
+
+    def over(self) -> None:
+        """The step in which answers were shown is over: the state holds them, or never will."""
+        self._streamed.clear()
 
     def begins(self, messages: list[Any] | None) -> None:
         """What was there at the start, for a graph that shows its conversation only after a step."""
@@ -56,12 +74,15 @@ class GraphMessages:
         grown = kept or _same_again(before, messages)
         self.news = messages[len(before) :] if grown else _news(before, messages)
         new = self.news if kept else [message for message in messages if message.id in self._streamed]
-        rewritten = any(self._rewritten(message) for message in new)
+        rewritten = any(self._rewritten(message) for message in new) or self._changed
+        kept_as = (each for each in self.news if each.type in ("ai", "human") and each.id is not None)
+        self._held.update((each.id, answer_of(each)) for each in kept_as)
+        self._changed = False
         return rewritten or not grown
 
     def _rewritten(self, message: Any) -> bool:
         streamed = self._streamed.pop(message.id, None)
-        return streamed is not None and message.type == "ai" and not same_answer(streamed, message)
+        return streamed is not None and message.type == "ai" and streamed != answer_of(message)
 
     def open_calls(self) -> list[Mapping[str, Any]]:
         """Tool calls since the last human message that have no answer, in order."""
@@ -94,6 +115,17 @@ class Conversations:
             set()
         )  # ids that nodes gave to messages written as dicts, since the last values
 
+    def opens(self, shown: Sequence[Message], given: Sequence[Message]) -> None:
+        """What the client shows at the start, of which the root may come to hold what an earlier run has shown of a graph
+        inside; and what the graph is given, which a node may change."""
+        for message in shown:
+            key = self._output.loose_id(message.id) if isinstance(message, AssistantMessage) else None
+            if key is not None:
+                self.root.streamed(key, message)
+        for message in given:
+            if isinstance(message, UserMessage) and isinstance(message.content, str):
+                self.root.given(message.id, message.content)
+
     def begins(self, ns: Namespace, task_input: Any) -> None:
         """A task of this graph starts, with the state it is given."""
         graph = self._inner.setdefault(ns, GraphMessages()) if ns else self.root
@@ -112,6 +144,8 @@ class Conversations:
         """
         written = (as_state(update) or {}).get(self._key)
         self._named |= named_in(written)
+        for message in listed(written) or (written,):
+            self.root.returned(message)
         if not cached:
             return []
         self._stepping = True
@@ -219,6 +253,7 @@ class Conversations:
         if self.root.messages is None:
             return []
         gone = self._output.unkept(news, state)
+        self.root.over()
         order = self._appended(news)
         if (gone and self._corrects) or order:
             self.unsettled = Unsettled(gone if self._corrects else (), order=order)

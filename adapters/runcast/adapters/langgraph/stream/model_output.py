@@ -17,7 +17,7 @@ from typing import Any
 
 from ag_ui.core import Event, Message
 
-from runcast.adapters.langgraph.content.message_content import text_of
+from runcast.adapters.langgraph.content.answer import answer_of
 from runcast.adapters.langgraph.content.plain_values import plain
 from runcast.adapters.langgraph.stream.open_message import Emission, OpenMessage
 from runcast.adapters.langgraph.stream.parts import RUN_MARK, SEPARATOR, Namespaces, source_of
@@ -73,6 +73,7 @@ class ModelOutput:
         self.held: set[str | None] = set()  # ids of messages that wait until the graph has rewritten them
         self._progress = progress or Progress()
         self._namespaces = namespaces or Namespaces()
+        self.handed: set[str] = set()  # ids of messages that people gave the run while it ran
         self._places: dict[str, str] = {}  # public id of what this run emitted -> the place that emitted it
         # the root agent's messages that no state of the root has held yet -> their reasoning
         self._loose: dict[str, list[str]] = {}
@@ -176,7 +177,7 @@ class ModelOutput:
     def _note_place(self, message_id: str, meta: Mapping[str, Any], owner: str | None) -> Meta | None:
         """Remember which place emits a message; as metadata, if the place means something after the run."""
         namespace = self._task(meta)
-        if ":" not in namespace:
+        if ":" not in namespace or message_id in self.handed:
             return None
         place = self._progress.place(namespace, meta.get("langgraph_step", UNKNOWN))
         self._places[message_id] = place
@@ -189,7 +190,7 @@ class ModelOutput:
         return [key for key, place in self._places.items() if self._progress.again(place, task_id)]
 
     def unkept(self, news: Sequence[Any], state: Sequence[Any]) -> list[str]:
-        """What the root agent said in the steps so far and the root's state does not hold, with its reasoning."""
+        """What the root agent emitted in the steps so far and the root's state does not hold, with its reasoning."""
         if not self._loose:
             return []
         held: set[str | None] = {self.public_id(each.id) for each in news}
@@ -328,7 +329,7 @@ class ModelOutput:
         ids = {message.id for message in messages}
         twins = [(public, final) for public, final in finals if final.id not in ids]
         events: list[Event] = []
-        meta = self._progress.committed(place) if place else {}
+        meta = self._progress.committed(place)
         for message in messages:
             if commit and message.type not in ("tool", "function"):
                 events += self._emission.results.commit()
@@ -363,7 +364,12 @@ class ModelOutput:
         """Whether the state keeps an emitted message as this one, under another id: same text, same calls."""
         for public, final in finals:
             emitted = self._public.get(public) == public
-            if emitted and message.id and public not in self.aliases and same_answer(final, message):
+            if (
+                emitted
+                and message.id
+                and public not in self.aliases
+                and answer_of(final) == answer_of(message)
+            ):
                 self.aliases[public] = message.id
                 self._public[message.id] = public
                 return True
@@ -373,15 +379,15 @@ class ModelOutput:
         """The id by which the client knows this message."""
         return self._public.get(raw, raw)
 
+    def loose_id(self, public: str) -> str | None:
+        """The graph's id of a message that no state of the root has held yet; None of any other."""
+        known = (raw for raw, held in self._public.items() if held == public != raw)
+        return next(known, public) if public in self._loose else None
+
 
 def _name_of(message: Any, meta: Mapping[str, Any]) -> Any:
     """The name that the state's message will have: langchain's agents give their own to what their model emits."""
     return message.name or (meta.get("lc_agent_name") if meta.get("langgraph_node") == "model" else None)
-
-
-def same_answer(one: Any, other: Any) -> bool:
-    """Whether two AIMessages have the same text and calls."""
-    return text_of(one.content) == text_of(other.content) and one.tool_calls == other.tool_calls
 
 
 def _entries(message: Any) -> list[dict[str, Any]]:

@@ -105,7 +105,8 @@ class Progress:
         """As a node's metadata: the superstep that this graph's state has just taken in; a state names no task."""
         level = self._levels.get(namespace_of(namespace.split(SEPARATOR)))
         step = UNKNOWN if level is None else level.step + 1
-        return {"langgraph_checkpoint_ns": f"{namespace}{SEPARATOR}{STATE}:{step}", "langgraph_step": step}
+        place = SEPARATOR.join([each for each in (namespace, f"{STATE}:{step}") if each])
+        return {"langgraph_checkpoint_ns": place, "langgraph_step": step}
 
     def again(self, place: str, task_id: str) -> bool:
         """Whether a retry of this task emits again what this place emitted."""

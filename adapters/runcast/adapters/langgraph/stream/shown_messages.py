@@ -1,7 +1,7 @@
 """The conversation as the client shows it, and what puts it right when the graph's differs.
 
 One rule: the conversation is the root state's. A message that a run emitted for the root agent and that no state holds
-once its step is over (a draft, a router's verdict, what an agent inside said) is taken back. What a subagent says stays
+once its step is over (a draft, a router's verdict, what an agent inside emits) is taken back. What a subagent emits stays
 as its own: it carries the subagent's run id. Without the client's view nothing can be taken back.
 """
 
