@@ -8,6 +8,7 @@ recorded on request; `test_recordings` cuts every recording at every position.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from enum import StrEnum
 from typing import Any
 
@@ -40,9 +41,10 @@ class Recording(Runner):
     async def run_async(self, **given: Any) -> AsyncGenerator[Event, None]:
         mine: list[Event] = []
         self.taken.append(mine)
-        async for event in super().run_async(**given):
-            mine.append(event.model_copy(deep=True))
-            yield event
+        async with aclosing(super().run_async(**given)) as events:
+            async for event in events:
+                mine.append(event.model_copy(deep=True))
+                yield event
 
 
 class Act(StrEnum):
@@ -74,14 +76,13 @@ class Stage(AdapterStage):
         self.service = service or InMemorySessionService()
         config = ResumabilityConfig(is_resumable=True) if resumable else None
         self.app = App(name="app", root_agent=root, resumability_config=config, **app)
+        self.artifacts = InMemoryArtifactService()
         self.native: list[list[Event]] = []
         self.open()
 
     def open(self) -> None:
         """A fresh adapter over the same sessions: what a restart leaves."""
-        self.runner = Recording(
-            app=self.app, session_service=self.service, artifact_service=InMemoryArtifactService()
-        )
+        self.runner = Recording(app=self.app, session_service=self.service, artifact_service=self.artifacts)
         self.runner.taken = self.native
         self.adapter = AdkAdapter(self.runner, options=self.options, run_config=RunConfig(max_llm_calls=12))
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from ag_ui.core import RunAgentInput, UserMessage
-from google.adk.agents import ParallelAgent, SequentialAgent
+from google.adk.agents import LlmAgent, ParallelAgent, SequentialAgent
 from google.adk.agents.run_config import RunConfig
+from google.adk.tools.agent_tool import AgentTool
+from google.adk.workflow import Workflow
 from google.genai import types
 
 from runcast.adapters import UnknownRun
@@ -210,6 +212,67 @@ async def test_case_52_a_hard_stop_ends_the_stream_whole(oracle: Oracle, reads: 
     sent = len(model_of(root).sent)
     await asyncio.sleep(0.05)
     assert len(model_of(root).sent) == sent < 200
+
+
+def stubborn_root(going: asyncio.Event) -> LlmAgent:
+    """An agent whose tool answers a cancellation with another error."""
+
+    async def stubborn() -> str:
+        """Take long."""
+        going.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            raise RuntimeError("lost") from None
+        return "never"
+
+    return agent("root", calls(call("stubborn")), text("never"), tools=[stubborn])
+
+
+def stubborn_inside(going: asyncio.Event) -> LlmAgent:
+    inner = stubborn_root(going)
+    inner.name = "inner"
+    return agent("root", calls(call("inner", {"request": "x"})), text("never"), tools=[AgentTool(inner)])
+
+
+def stubborn_node(going: asyncio.Event) -> Workflow:
+    return Workflow(name="flow", edges=[("START", stubborn_root(going))])
+
+
+STUBBORN = pytest.mark.parametrize("make", [stubborn_root, stubborn_inside, stubborn_node])
+
+
+@STUBBORN
+async def test_a_hard_stop_ends_a_tool_that_raises_another_error(oracle: Oracle, make: Any):
+    going = asyncio.Event()
+    stage = Stage(make(going))
+    reading = asyncio.create_task(stage.say("hi"))
+    await going.wait()
+    await stage.adapter.stop("r1", hard=True)
+    async with asyncio.timeout(60):
+        run = await reading
+    assert run[-1].outcome.type == "cancelled"  # type: ignore[union-attr]
+    assert reading.cancelling() == 0
+    strict(run)
+    assert oracle.pipeline(run)["ok"]
+    assert stage.adapter.active == []
+
+
+@STUBBORN
+async def test_a_reader_that_leaves_does_not_wait_for_such_a_tool(make: Any):
+    going = asyncio.Event()
+    adapter = AdkAdapter(make(going))
+
+    async def read() -> None:
+        async for _ in adapter.run(said("t", "r")):
+            pass
+
+    reading = asyncio.create_task(read())
+    await going.wait()
+    reading.cancel()
+    async with asyncio.timeout(60):
+        await asyncio.wait({reading})
+    assert adapter.active == []
 
 
 async def test_a_run_that_is_not_there_cannot_be_stopped():

@@ -160,6 +160,27 @@ async def test_case_30_parallel_agents_wait_each_for_its_answer(oracle: Oracle):
     assert sorted(words for _, words in texts(client)[-2:]) == ["a thanks", "b thanks"]
 
 
+@pytest.mark.parametrize("resumable", [True, False])
+@pytest.mark.parametrize(("tool", "given"), [("ask", {"q": "1"}), ("danger", {"x": 1})])
+async def test_case_30_answers_that_come_together_continue_every_branch(
+    oracle: Oracle, tool: str, given: dict[str, Any], resumable: bool
+):
+    def one(name: str) -> LlmAgent:
+        return agent(name, calls(call(tool, given)), text(f"{name} thanks"), tools=[ASK, DANGER])
+
+    both = ParallelAgent(name="both", sub_agents=[one("a"), one("b")])
+    root = SequentialAgent(name="seq", sub_agents=[both, agent("z", text("all done"))])
+    stage = Stage(root, resumable=resumable)
+    await stage.say("hi")
+    await stage.answer({it.id: True for it in stage.interrupts})
+    assert stage.interrupts == []
+    words = [words for role, words in texts(await stage.check(oracle, ordered=False)) if role == "assistant"]
+    assert sorted(words[2:4]) == ["a thanks", "b thanks"]
+    assert words[4:] == (
+        ["all done"] if resumable else []
+    )  # without notes ADK knows no team behind an answer
+
+
 async def test_case_30_a_sub_agent_goes_on_after_the_answer(oracle: Oracle):
     moves = calls(call("transfer_to_agent", {"agent_name": "billing"}))
     stage = Stage(agent("root", moves, text("never"), sub_agents=[asking("billing")]))

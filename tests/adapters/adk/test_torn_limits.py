@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.apps import App, ResumabilityConfig
+from google.adk.artifacts import InMemoryArtifactService
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.runners import Runner
@@ -22,7 +23,7 @@ from google.genai import types
 from tests.adapters.adk.fakes import call, calls, steady, text
 from tests.adapters.adk.scenes import Adds, looking
 from tests.adapters.adk.wide.agents import DONE
-from tests.adapters.adk.wide.combos import loop, many, sequence
+from tests.adapters.adk.wide.combos import coder, loop, many, sequence
 
 HI = types.Content(role="user", parts=[types.Part(text="hi")])
 
@@ -46,7 +47,9 @@ async def told(root: Any, *, torn: int | None = None, **app: Any) -> list[str]:
     config = ResumabilityConfig(is_resumable=True)
     service = InMemorySessionService()
     runner = Runner(
-        app=App(name="app", root_agent=root, resumability_config=config, **app), session_service=service
+        app=App(name="app", root_agent=root, resumability_config=config, **app),
+        session_service=service,
+        artifact_service=InMemoryArtifactService(),
     )
     where: Any = {"user_id": "user", "session_id": "t"}
     await service.create_session(app_name="app", **where)
@@ -65,7 +68,9 @@ async def told(root: Any, *, torn: int | None = None, **app: Any) -> list[str]:
         part for event in session.events for part in (event.content.parts if event.content else None) or ()
     ]
     return [
-        part.text or f"result of {part.function_response.name}" for part in parts if not part.function_call
+        part.text or f"result of {part.function_response.name}"
+        for part in parts
+        if part.text or part.function_response
     ]
 
 
@@ -99,3 +104,23 @@ async def test_a_sequence_goes_past_a_long_tool_that_gave_a_first_result() -> No
 async def test_a_word_behind_a_workflows_node_is_an_error_of_adk() -> None:
     with pytest.raises(ValueError, match="Output already set"):
         await told(Workflow(name="root", edges=[(START, many("one"))]), plugins=[Adds("a")])
+
+
+async def test_code_in_a_workflows_node_is_an_error_of_adk() -> None:
+    with pytest.raises(ValueError, match="Output already set"):
+        await told(Workflow(name="root", edges=[(START, coder("one"))]))
+
+
+async def test_callbacks_before_an_agent_are_called_again() -> None:
+    begun: list[str] = []
+
+    def before(callback_context: Any) -> None:
+        begun.append(callback_context.agent_name)
+
+    def team() -> Any:
+        return sequence(looking(DONE, name="one", before_agent_callback=before))
+
+    assert await told(team()) == ["hi", "result of look", "done"]
+    assert begun == ["one"]
+    assert await told(team(), torn=3) == ["hi", "result of look", "done"]
+    assert begun == ["one", "one", "one"]

@@ -40,7 +40,7 @@ from runcast.adapters.adk.running.active_runs import ActiveRun, ActiveRuns
 from runcast.adapters.adk.running.client_side import client_side
 from runcast.adapters.adk.running.kept_session import KeptSession
 from runcast.adapters.adk.running.observers import RunObserver, has_agent_tools, merged, straight
-from runcast.adapters.adk.running.resumption import Resumption
+from runcast.adapters.adk.running.resumption import Resumption, entry
 from runcast.adapters.adk.running.returned import Results, Returning, Sealing
 from runcast.adapters.adk.running.runner import (
     ReadOnce,
@@ -207,6 +207,8 @@ class AdkAdapter:
             continues=run.resume is not None,
             anew=run.anew,
         )
+        if self._resumable:
+            planned.take_one_turn()
         invocation = self._broken(run, planned, session)
         if session is not None and invocation is not None:
             for question in unasked(live_events(session.events), invocation):
@@ -220,7 +222,7 @@ class AdkAdapter:
         seeded = session is None
         if session is None:
             session = await self._create(run, planned, lost, where)
-        delta = changes(run.input.state, session.state, self._options)
+        delta = changes(run.input.state, session.state, self._options) if planned.turns else {}
         await self._undo(session, where, planned)
         prepared = _Prepared(planned, session, delta, where, invocation, seeded)
         translator = self._translator(run, prepared)  # compares the client with the session as it was
@@ -240,6 +242,9 @@ class AdkAdapter:
         client = client_side(run.input, self._options, self._root.name)
         first = [Resumption(self._root, service, put), Sealing(results)]
         runner = for_one_run(self._runner, service, [*client, *mine], first=first)
+        if it.invocation is not None:
+            find = runner._find_agent_to_run  # pyright: ignore[reportPrivateUsage]  # ADK has no other way in
+            vars(runner)["_find_agent_to_run"] = entry(find)
         delta = it.delta
         try:
             for parts in it.turns:
@@ -376,9 +381,7 @@ class _Prepared:
     @property
     def turns(self) -> Sequence[list[types.Part] | None]:
         """The messages to invoke the runner with, one after the other; None continues an invocation."""
-        if self.plan.turns or self.invocation is None:
-            return self.plan.turns
-        return [None]
+        return self.plan.turns or ([] if self.invocation is None else [None])
 
     def resumed_from(self, resume: ResumePoint | None) -> str | None:
         """Where the run found what it continues."""

@@ -40,10 +40,14 @@ def _has_app(file: Path) -> bool:
 
 
 def _load(folder: Path) -> Any:
-    """The folder's `app` or `root_agent`, with its `.env` loaded."""
+    """The folder's `app` or `root_agent`, with its `.env` loaded; the app has the folder's name, as ADK's own servers do."""
+    from google.adk.apps import App
     from google.adk.cli.utils.agent_loader import AgentLoader
 
-    return AgentLoader(str(folder.parent)).load_agent(folder.name)
+    from runcast.adapters.adk import AdkAdapter
+
+    found = AgentLoader(str(folder.parent)).load_agent(folder.name)
+    return found if isinstance(found, App) else AdkAdapter(found, app_name=folder.name)
 
 
 def _wrap(agent: Any, name: str | None) -> Adapter:

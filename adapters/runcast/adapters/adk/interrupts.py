@@ -164,11 +164,18 @@ def unasked(events: Sequence[Event], invocation: str) -> list[Event]:
     calls = {it.id: it for event in own for it in event.get_function_calls()}
     asked = {_concerns(CONFIRMATION, it.args or {}, "") for it in calls.values() if it.name == CONFIRMATION}
     last = {(event.author, event.branch): event for event in own}
-    return [
-        _question(event, {key: it for key, it in wanted.items() if key in calls and key not in asked}, calls)
+    wanted = (
+        (
+            event,
+            {
+                key: it
+                for key, it in event.actions.requested_tool_confirmations.items()
+                if key in calls.keys() - asked
+            },
+        )
         for event in last.values()
-        if (wanted := event.actions.requested_tool_confirmations) and not asked.issuperset(wanted)
-    ]
+    )
+    return [_question(event, questions, calls) for event, questions in wanted if questions]
 
 
 def _question(

@@ -72,6 +72,10 @@ def test_an_agent_has_ended_until_its_loop_moves_on():
     found = places(events, "i", team())
     assert (found.ended, found.states) == ({"one"}, {"root": PLACED["agent_state"]})
     assert places([*events, moved], "i", team()).ended == set()
+    assert places([moved, said("one", "a"), said("stranger", "b")], "i", team()).states.keys() == {
+        "root",
+        "one",
+    }
     assert places([*events, event("root", actions={"end_of_agent": True})], "i", team()).states == {}
 
 
@@ -171,3 +175,8 @@ def test_results_without_their_question_are_asked_for_once():
     assert request.args["toolConfirmation"]["hint"] == "sure?"
     assert unasked([*events, asked], "i") == []
     assert unasked(events, "other") == []
+
+
+def test_a_call_that_is_not_there_is_not_asked_about():
+    wanted = {"requested_tool_confirmations": {"gone": ToolConfirmation(hint="sure?")}}
+    assert unasked([result("gone", actions=wanted)], "i") == []

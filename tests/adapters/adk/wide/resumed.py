@@ -7,19 +7,37 @@ from typing import Any
 from google.adk.agents import LlmAgent
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.code_executors import BuiltInCodeExecutor
+from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools import FunctionTool, LongRunningFunctionTool
 from google.adk.workflow import START, Workflow
 
 from tests.adapters.adk.fakes import Steady, call, calls, steady, text
 from tests.adapters.adk.scenes import Out, look, looking
-from tests.adapters.adk.wide.agents import DONE, MORE, broken, noted, wide
-from tests.adapters.adk.wide.combos import LONG_TOOL, YES, confirmed, many
+from tests.adapters.adk.wide.agents import DONE, MORE, broken, noted, saved, wide
+from tests.adapters.adk.wide.combos import (
+    LONG_TOOL,
+    YES,
+    Team,
+    branches,
+    confirmed,
+    many,
+    sequence,
+    transferring,
+)
+from tests.adapters.adk.wide.hooks import plugged
 
 TORN = (
     "nodes with tools",
     "a node with a schema",
     "a custom team that looks at state",
     "a long tool that begins",
+    "a sequence below two transfers",
+    "a transfer in a sequence below a transfer",
+    "a question in a custom team",
+    "a question in a custom team below a transfer",
+    "a callback's state before a question in a sequence",
+    "a file saved in a workflow",
+    "two confirmations in branches",
 )
 
 
@@ -32,6 +50,13 @@ class Chooses(BaseAgent):
         if ctx.session.state.get("found") == "x":
             async for event in self.sub_agents[1].run_async(ctx):
                 yield event
+
+
+class Notes(BasePlugin):
+    """Notes in the state that an agent begins."""
+
+    async def before_agent_callback(self, *, agent: Any, callback_context: Any) -> None:
+        callback_context.state[f"began {agent.name}"] = True
 
 
 def begins(q: str = "") -> dict[str, Any]:
@@ -82,6 +107,53 @@ wide(
     "a long tool that begins",
     lambda: steady("root", calls(B), text("wait"), DONE, MORE, tools=[BEGINS]),
     turns=YES,
+)
+
+
+def handing(name: str, *teams: Any) -> Any:
+    """An agent that hands each second turn over to a team."""
+    handed = [calls(call("transfer_to_agent", {"agent_name": teams[0].name}))] if teams else []
+    return steady(name, text("you"), *handed, DONE, MORE, text("x"), description="helps", sub_agents=[*teams])
+
+
+def seeking(name: str) -> Any:
+    return sequence(looking(DONE, MORE, name="a"), many("b"), name=name, description="a team")
+
+
+wide("a sequence below two transfers", lambda: transferring(handing("desk", seeking("team"))))
+wide(
+    "a transfer in a sequence below a transfer",
+    lambda: transferring(
+        sequence(handing("desk", seeking("inner")), many("z"), name="team", description="a team")
+    ),
+)
+wide(
+    "a question in a custom team",
+    lambda: Team(name="root", sub_agents=[confirmed("a"), many("b")]),
+    turns=YES,
+)
+wide(
+    "a question in a custom team below a transfer",
+    lambda: transferring(
+        Team(name="team", description="a team", sub_agents=[looking(DONE, MORE, name="x"), confirmed("a")])
+    ),
+    turns=YES,
+)
+wide(
+    "a callback's state before a question in a sequence",
+    lambda: sequence(confirmed("a"), many("b")),
+    turns=YES,
+    app=plugged(Notes("n")),
+)
+wide(
+    "two confirmations in branches",
+    lambda: branches(confirmed("a"), confirmed("b")),
+    turns=YES,
+    ordered=False,
+)
+wide(
+    "a file saved in a workflow",
+    lambda: flow(steady("one", calls(call("saved", {"q": "x"})), DONE, MORE, tools=[saved]), last),
 )
 wide(
     "a long tool before plain ones",

@@ -72,9 +72,18 @@ class Plan:
     undone: list[Message] = field(default_factory=list[Message])
     """The messages that a fork removes."""
     stored: list[list[types.Part]] = field(default_factory=_no_turns)
-    """Answers that are stored without a turn of the agent, because a new message follows them."""
+    """Answers that are stored without a turn of the agent, because other answers or a new message follow them."""
     stored_mark: dict[str, Any] = field(default_factory=dict[str, Any])
     """The client's ids of those answers."""
+
+    def take_one_turn(self) -> None:
+        """Store all answers but the last: an invocation that resumes continues each branch that has its answer.
+
+        With a turn for each branch, a sequence goes on behind its branches in the first one, and the others stay unanswered.
+        """
+        if len(self.turns) > 1:
+            self.stored, self.turns = self.turns[:-1], self.turns[-1:]
+            self.stored_mark = self.mark
 
 
 def plan(
@@ -111,6 +120,9 @@ def plan(
     skip = frontend if options.frontend_tools == "pending" else ()
     waiting = {it.id: it for it in open_interrupts(live, ttl=options.interrupt_ttl, skip=skip)}
     waiting |= {it.id: it for it in remembered if it.id in waiting}
+    # An answer to a parallel branch stands before the call of another one; a broken run may not have stored it.
+    late = [it for it in made.history if isinstance(it, ToolMessage) and it.tool_call_id in waiting]
+    made.news[:0] = late
     messages = [it for it in made.news if isinstance(it, UserMessage)]
     results = [it for it in made.news if isinstance(it, ToolMessage)]
     _resume(made, input.resume or [], waiting, live, now, ever, {it.tool_call_id for it in results})

@@ -120,6 +120,8 @@ def places(events: Sequence[Event], invocation: str, root: Any) -> Places:
         elif event.actions.end_of_agent:
             found.ended.add(author)
             found.states.pop(author, None)
+        elif parts_of(event) and author in below.keys() - found.ended:
+            found.states.setdefault(author, {})  # what ADK itself notes, but not of agents below a transfer
     return found
 
 

@@ -6,6 +6,7 @@ the answer already, this plugin answers with nothing, so that ADK goes on behind
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from google.adk.agents.base_agent import BaseAgent
@@ -17,18 +18,19 @@ from google.adk.flows.llm_flows.functions import handle_function_call_list_async
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.sessions.base_session_service import BaseSessionService
+from google.adk.sessions.session import Session
 from google.adk.tools.set_model_response_tool import SetModelResponseTool
 from google.genai import types
 
 from runcast.adapters.adk.capabilities import has_model, tree
 from runcast.adapters.adk.intake.session_conversation import live_events
 from runcast.adapters.adk.intake.whole_turn import AgentTurn, Member, begun_again, latest_turns, places
-from runcast.adapters.adk.interrupts import unasked
+from runcast.adapters.adk.interrupts import answered, unasked
 from runcast.adapters.adk.running.observers import Put
-from runcast.adapters.adk.running.runner import overrides
-from runcast.adapters.adk.stream.complete_event import is_from_user
+from runcast.adapters.adk.running.runner import ReadOnce, overrides
+from runcast.adapters.adk.stream.complete_event import is_from_user, is_steered
 
+Find = Callable[[Session, Any], Any]
 # a state key that is never stored: ADK makes an event of a callback that changes state
 CARRIER = "temp:runcast"
 
@@ -36,7 +38,7 @@ CARRIER = "temp:runcast"
 class Resumption(BasePlugin):
     """Goes past what is stored of one invocation."""
 
-    def __init__(self, root: Any, service: BaseSessionService, put: Put) -> None:
+    def __init__(self, root: Any, service: ReadOnce, put: Put) -> None:
         super().__init__("runcast-resumption")
         self._root = root
         self._service = service
@@ -69,9 +71,6 @@ class Resumption(BasePlugin):
         again = begun_again(events, context.invocation_id, self._root)
         if overrides("after_agent_callback", self._users(context), tree(self._root)):
             again |= {name for (name, _), turns in self._turns.items() if turns[-1].awaits_a_word}
-        if not has_model(self._root) and not is_from_user(events[-1]):
-            # ADK gives a result to the agent that called: the agents above it would not go on
-            context.agent, context.branch = self._root, None
         for name in again:
             context.set_agent_state(name)
         for name, state in held.states.items():
@@ -149,8 +148,12 @@ class Resumption(BasePlugin):
         return [results]
 
     def _last(self, events: list[Event]) -> Event | None:
-        """The event whose calls ADK carries out by itself; in a workflow, a note comes behind it, and ADK does not."""
-        return events[-1] if isinstance(self._root, BaseAgent) else None
+        """The event whose calls ADK carries out by itself: the last one, and not in a workflow, which puts a note behind it."""
+        if not isinstance(self._root, BaseAgent):
+            return None
+        last = next(event for event in reversed(events) if event.content is not None)
+        self._service.keep_last(last, events)
+        return last
 
     def _users(self, context: InvocationContext) -> list[BasePlugin]:
         return [plugin for plugin in context.plugin_manager.plugins if plugin is not self]
@@ -159,6 +162,35 @@ class Resumption(BasePlugin):
         if context.invocation_id != self._invocation:
             return None
         return context.agent_name, context.get_invocation_context().branch
+
+
+def entry(find: Find) -> Find:
+    """Where ADK enters a torn run again, in place of `find`, its own rule for where a run begins.
+
+    By that rule a stored result is a turn of the agent that called, and the team around it would not go on. A run that
+    the user's answer began runs the agent that asked, and no team.
+    """
+
+    def again(session: Session, root: Any) -> Any:
+        events = live_events(session.events)
+        team = _team(root.find_agent(events[-1].author)) if events else None
+        if team is None:
+            return find(session, root)
+        began = next(it for it in reversed(events) if is_from_user(it) and not is_steered(it))
+        if not answered(began):
+            return team
+        return find(session.model_copy(update={"events": events[: events.index(began) + 1]}), root)
+
+    return again
+
+
+def _team(agent: Any) -> Any:
+    """The outermost team without a model around an agent."""
+    team = None
+    while agent is not None:
+        team = team if has_model(agent) else agent
+        agent = agent.parent_agent
+    return team
 
 
 def _before(turn: AgentTurn, events: list[Event]) -> None:
