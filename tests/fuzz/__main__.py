@@ -40,7 +40,7 @@ def guided(target: corpora.Target, seconds: int) -> Found:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "corpus").mkdir()
-        for data in target.inputs():
+        for data in target.first():
             (folder / "corpus" / sha256(data).hexdigest()[:20]).write_bytes(data)
         words = folder / "words"
         words.write_text("".join(f'"{_escaped(token)}"\n' for token in target.tokens))

@@ -33,6 +33,11 @@ class Target:
         """All that is kept."""
         return [*read(self.name, "broke"), *read(self.name, "kept")]
 
+    def first(self) -> list[bytes]:
+        """What a search begins with: all that is kept, and each word by itself. libFuzzer leaves out words of more than 64
+        bytes, and the line that opens an export is one."""
+        return [*self.inputs(), *self.tokens]
+
 
 def names() -> list[str]:
     """The targets there are, found by looking."""

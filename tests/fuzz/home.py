@@ -129,7 +129,7 @@ def explore(
 ) -> tuple[int, list[bytes], Breakage]:
     """Mutate for so long, or so often; answers how many inputs were tried, those that reached something new, and what broke."""
     mutator, broken = Mutator(target.tokens, seed), Breakage()
-    inputs, seen = target.inputs(), set[Arc]()
+    inputs, seen = target.first(), set[Arc]()
     ends = monotonic() + seconds
     for count, data in enumerate(_first_then_made(inputs, mutator), 1):
         try:

@@ -40,6 +40,17 @@ def test_fresh_inputs_break_nothing(name: str):
             raise
 
 
+@every_target
+def test_a_search_from_an_empty_corpus_begins_with_more_than_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    target = corpora.target(name)
+    monkeypatch.setattr(corpora, "FOLDER", tmp_path)
+    fewest(target.check, target.first())  # fills the caches
+    nothing, words = (fewest(target.check, inputs)[1] for inputs in ([b""], target.first()))
+    assert words > nothing
+
+
 def test_the_corpora_are_small():
     assert sum(path.stat().st_size for path in corpora.FOLDER.rglob("*.jsonl")) < ALL
 

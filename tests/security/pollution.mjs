@@ -23,7 +23,7 @@ const named = patched({}, [{ op: "add", path: "/__proto__", value: { polluted: "
 console.log(JSON.stringify({
   clean: ["polluted", "status", "attempt", "error", "usage", "started", "spent"].every((name) => ({})[name] === undefined && (() => {})[name] === undefined),
   untouched: documents.every((each) => each.polluted === undefined && each.a?.polluted === undefined),
-  named: Object.hasOwn(named, "__proto__") && Object.getPrototypeOf(named) === Object.prototype,
+  refused: Object.getOwnPropertyNames(named).length === 0 && Object.getPrototypeOf(named) === Object.prototype,
   runs: found,
   count: view.count,
 }));

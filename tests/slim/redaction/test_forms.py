@@ -12,7 +12,7 @@ from ag_ui.core import TextMessageContentEvent, TextMessageEndEvent
 
 from runcast.slim import Redactor
 from runcast.slim.redaction.secret_values import is_harmless, is_reference, is_schema_text, looks_generated
-from tests.slim.redaction import more_forms, newer_forms
+from tests.slim.redaction import more_forms, newer_forms, wider_forms
 from tests.slim.redaction.forms import HARMLESS, SECRETS
 
 REDACTOR = Redactor()
@@ -23,11 +23,13 @@ SECRET = {
     "first": [(text.format(secret), secret) for text, secret in SECRETS],
     "second": more_forms.secrets(),
     "third": newer_forms.secrets(),
+    "fourth": wider_forms.secrets(),
 }
 HARMLESS_TEXTS = {
     "first": HARMLESS,
     "second": more_forms.lines_of(more_forms.HARMLESS),
     "third": newer_forms.harmless(),
+    "fourth": wider_forms.harmless(),
 }
 EVERY = [*(text for each in SECRET.values() for text, _ in each), *chain(*HARMLESS_TEXTS.values())]
 texts = pytest.mark.parametrize("text", EVERY)
@@ -128,7 +130,9 @@ def test_a_reference_is_no_secret(value: str):
     assert REDACTOR.value({"password": value}) == {"password": value}
 
 
-@pytest.mark.parametrize("value", ["hunter2", "correct horse", "Tr0ub4dor&3", "$ecret1!", "abc"])
+@pytest.mark.parametrize(
+    "value", ["hunter2", "hunter2...", "correct horse", "Tr0ub4dor&3", "$ecret1!", "$(1x", "abc"]
+)
 def test_a_password_is_no_reference_and_no_code(value: str):
     assert not is_reference(value)
     assert not is_harmless(value)
@@ -172,3 +176,24 @@ def test_a_weak_name_needs_a_value_that_looks_generated():
     assert looks_generated("a1b2c3d4e5f6g7h8")
     assert not looks_generated("550e8400-e29b-41d4-a716-446655440000")
     assert not looks_generated("created_at_the_end_of_it")
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("sk_live_abcdefghij1234567890-REST99tail_x", "sk_live_[redacted]"),
+        ("shpat_0123456789ABCDEF0123456789ABCDEF", "shpat_[redacted]"),
+        ("minio.rootsecretkey: Zz81kQpL2w", "minio.rootsecretkey: [redacted]"),
+        ("app.storageaccesskey=Zz81kQpL2w", "app.storageaccesskey=[redacted]"),
+        ("if token == expected:", "if token == expected:"),
+        ("if token == exp3cted", "if token == [redacted]"),
+    ],
+)
+def test_the_whole_of_a_secret_goes_and_a_comparison_stays(text: str, redacted: str):
+    assert REDACTOR.text(text) == redacted
+
+
+def test_a_form_that_begins_inside_another_secret_waits_with_it():
+    text = "password=ab.redis-cli -a hunter2222zz ping"
+    for at in range(len(text)):
+        assert streamed([text[:at], text[at:]]) == REDACTOR.text(text)

@@ -38,7 +38,7 @@ from runcast.slim.redaction.redactor import DEEPEST, Redactor
 from runcast.slim.values.linear_regex import finder
 from runcast.slim.wire.codec import UnknownEvent, encode
 from tests.slim.planted import BY_FORM, HARMLESS, PASSWORD, PLANTED
-from tests.slim.redaction import more_forms, newer_forms
+from tests.slim.redaction import more_forms, newer_forms, wider_forms
 from tests.slim.redaction.forms import SECRETS
 
 REDACTOR = Redactor()
@@ -99,6 +99,19 @@ def test_values_are_found_by_the_names_of_their_keys():
         "other": [1, "text", ("t",)],
         "when": NOBODY,
     }
+
+
+def test_a_long_name_announces_by_its_end():
+    name = "of_the_service_that_keeps_all_orders_" * 4 + "password"
+    assert Redactor().value({name: "hunter2", f"password_{name[:-9]}": "kept"}) == {
+        name: "[redacted]",
+        f"password_{name[:-9]}": "kept",
+    }
+
+
+def test_a_short_number_is_a_secret_behind_the_names_of_short_numbers_alone():
+    given = {"pin": "483920", "otp_code": "4839", "session": "483920", "signature": "4839"}
+    assert Redactor().value(given) == given | {"pin": "[redacted]", "otp_code": "[redacted]"}
 
 
 def test_a_value_without_secrets_is_the_same_object():
@@ -403,7 +416,7 @@ def test_events_without_any_secret_mostly_need_no_look(data: bytes, needs: bool)
 def test_whatever_may_have_begun_shows_its_sign(form: SecretPattern):
     shows, begun = finder(form.sign), 0
     planted = [text for text, _ in PLANTED.values()] + [text.format(secret) for text, secret in SECRETS]
-    listed = (*more_forms.secrets(), *newer_forms.secrets())
+    listed = (*more_forms.secrets(), *newer_forms.secrets(), *wider_forms.secrets())
     planted += [text for text, _ in listed if re.search(form.form, text)]
     for text in (before + text for text in planted for before in ("", "a ", "\\n", "x=", "a")):
         for end in range(len(text) + 1):

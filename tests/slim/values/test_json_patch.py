@@ -30,6 +30,11 @@ PARTINGS: dict[str, tuple[Any, dict[str, Any], Any]] = {
     "removing what every object inherits": ({"a": 1}, {"op": "remove", "path": "/toString"}, {"a": 1}),
     "a member of a number": (5, {"op": "add", "path": "/a", "value": 1}, 5),
     "a member of a string": ("s", {"op": "add", "path": "/a", "value": 1}, "s"),
+    "an array index that does not fit 32 bits": (
+        [1],
+        {"op": "add", "path": "/4294967296", "value": 9},
+        [9, 1],
+    ),
     "a move past the end of an array": ([1, 2], {"op": "move", "from": "/0", "path": "/2"}, [2, 1]),
     "a copy past the end of an array": ([1], {"op": "copy", "from": "/0", "path": "/3"}, [1, 1]),
     "a missing value moved to the root": ({"a": 1}, {"op": "move", "from": "/b", "path": ""}, NOTHING),
@@ -65,6 +70,27 @@ def test_case_25_neither_reaches_into_a_prototype(oracle: Oracle, path: str):
     copied: Operations = [{"op": "copy", "from": path, "path": "/a"}]
     assert ours.patch(copied) is not None
     assert ours.patch([{"op": "add", "path": "/prototype", "value": 1}]) is None
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("path", ["/~", "/~2", "/a~", "/~~1", "/~01"])
+def test_a_tilde_that_begins_no_escape_stands_for_itself_in_both(oracle: Oracle, path: str):
+    operations: Operations = [
+        {"op": "add", "path": path, "value": 1},
+        {"op": "copy", "from": path, "path": "/b"},
+    ]
+    ours = Document({})
+    assert ours.patch(operations) is None
+    assert ours.value == oracle.ask("patch", document={}, patch=operations)["document"]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("value", [{"hasOwnProperty": 1}, [{"a": {"hasOwnProperty": None}}]])
+def test_neither_compares_objects_with_a_member_in_the_place_of_a_method(oracle: Oracle, value: Any):
+    operations: Operations = [{"op": "test", "path": "", "value": value}]
+    assert "hasOwnProperty" in str(Document(value).patch(operations))
+    assert not oracle.ask("patch", document=value, patch=operations)["ok"]
+    assert Document("x").patch([{"op": "test", "path": "", "value": "x"}]) is None
 
 
 TOKENS = (

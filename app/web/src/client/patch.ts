@@ -1,4 +1,5 @@
-// JSON Patch: a patch holds as a whole or changes nothing, and no path reaches a prototype.
+// JSON Patch: a patch holds as a whole or changes nothing. Pointers that name a prototype are refused, as by the official
+// client and by `json_patch.py`.
 //
 // The document is never changed: along the path of an operation containers are copied, the rest is shared. Written values
 // are cloned.
@@ -30,12 +31,15 @@ export function attempt(document: Json, operations: Operation[]): { value: Json;
 function one(root: Json, { op, path, from, value }: Operation, copied: Size): Json {
   switch (op) {
     case "test":
+      // The official client calls the method of that name to compare objects, and fails.
+      if (JSON.stringify(value ?? null).includes('"hasOwnProperty":')) throw new Error("it cannot be compared");
       if (!same(tokens(path).reduce(child, root), value)) throw new Error("the test failed");
       return root;
     case "move":
     case "copy": {
       const source = tokens(from ?? "");
       const moved = source.reduce(child, root);
+      if (op === "move" && path.startsWith(`${from}/`)) throw new Error("no value moves into itself");
       if (op === "copy") measured(moved, COPIES, copied);
       const rest = op === "move" ? at(root, source, "remove", null) : root;
       return at(rest, tokens(path), "add", moved);
@@ -68,8 +72,8 @@ function at(node: Json, path: string[], op: "add" | "remove" | "replace", value:
 }
 
 function put(node: Json, token: string, value: Json): Container {
-  const copy = Array.isArray(node) ? [...(node as Json[])] : { ...container(node) };
-  Object.defineProperty(copy, token, { value, writable: true, enumerable: true, configurable: true }); // also "__proto__"
+  const copy = (Array.isArray(node) ? [...(node as Json[])] : { ...container(node) }) as Record<string, Json>;
+  copy[token] = value;
   return copy;
 }
 
@@ -79,15 +83,19 @@ function container(node: Json): Container {
 }
 
 function tokens(pointer: string): string[] {
-  return pointer
+  const read = pointer
     .split("/")
     .slice(1)
     .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+  if (read.some((token, n) => token === "__proto__" || (token === "prototype" && read[n - 1] === "constructor")))
+    throw new Error("it would change a prototype");
+  return read;
 }
 
 /** What stands under a name in a document itself: paths come from agents, and no prototype is part of a document. */
 function child(node: Json, token: string): Json {
-  if (!Object.hasOwn(container(node), token)) throw new Error("nothing is there");
+  if (!Object.hasOwn(container(node), token) || (Array.isArray(node) && token === "length"))
+    throw new Error("nothing is there");
   return (node as Record<string, Json>)[token];
 }
 

@@ -146,8 +146,10 @@ const KINDS: Record<string, (part: Drawable) => preact.JSX.Element | null> = {
     ),
   error: ({ item }) => (
     <div class="banner" data-tone="bad" role="alert">
-      <b>The run failed.</b> {item["code"] ? `${str(item["code"])}: ` : ""}
-      {str(item["text"])}
+      <span class="banner-text">
+        <b>The run failed.</b> {item["code"] ? `${str(item["code"])}: ` : ""}
+        {str(item["text"])}
+      </span>
     </div>
   ),
   activity: ({ item }) => (

@@ -14,7 +14,7 @@ from runcast.slim.redaction.secret_values import SHORTEST_GENERATED, looks_gener
 # Words in a row at the end of a key name, however they are joined: api_key, apiKey, X-Api-Key.
 DEFAULT_KEYS: tuple[str, ...] = (
     *("password", "passwords", "passwd", "passphrase", "passcode", "pwd", "pass", "password confirmation"),
-    *("pgpass", "client assertion"),
+    *("pgpass", "client assertion", "key data", "passwort", "kennwort"),
     *(
         "secret",
         "secrets",
@@ -45,7 +45,20 @@ WEAK_KEYS: tuple[str, ...] = (
 )
 _SHORT_NUMBERS = frozenset({"pin", "otp", "verification"})  # those are short numbers
 # What may be joined to another word before it: `authtoken`, `PGPASSWORD`.
-_JOINED = ("password", "passwd", "passphrase", "secret", "token", "apikey", "credential", "credentials")
+_JOINED = (
+    *(
+        "password",
+        "passwd",
+        "passphrase",
+        "passwort",
+        "secret",
+        "token",
+        "apikey",
+        "credential",
+        "credentials",
+    ),
+    *("secretkey", "accesskey", "privatekey", "signingkey", "encryptionkey", "masterkey"),
+)
 # Names that end like a secret and are none: list cursors, and marks of a tokenizer.
 _HARMLESS = frozenset(
     f"{word} token"
@@ -86,7 +99,8 @@ class KeyNames:
         self._known = frozenset(strong)
         self._weak = frozenset(weak) - self._known
         self.names = (*strong, *sorted(self._weak))
-        self._joined = tuple(word for word in _JOINED if word in self._known)
+        joined = {name.replace(" ", "") for name in self._known}
+        self._joined = tuple(word for word in _JOINED if word in joined)
         self._known_names = lru_cache(maxsize=4096)(self._announces)  # the same few stand in every value
         self._longest = max((name.count(" ") + 1 for name in self.names), default=0)
 

@@ -13,7 +13,9 @@ from runcast.slim.redaction.written_forms import WRITTEN_FORMS
 __all__ = ["CARD_NUMBER", "DEFAULT_KEYS", "DEFAULT_PATTERNS", "EMAIL", "SecretPattern"]
 
 # Base64 in lines, and the headers of encrypted keys. A quote or a bracket ends a key that has no END line.
-_PEM_BODY = r"(?:[A-Za-z0-9+/=\s:,.\\]|-(?!----END)){0,16384}+"
+_BROKEN = r"\\++(?![\"'])"  # of an escaped line break; before a quote it is of the JSON around the key
+_PEM_BODY = rf"(?:[A-Za-z0-9+/=\s:,.]|{_BROKEN}|-(?!----END)){{0,16384}}+"
+_PUTTY_BODY = rf"(?:[A-Za-z0-9+/=\s]|{_BROKEN}){{0,16384}}+"
 _PEM_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 PRIVATE_KEY = SecretPattern(
     "private_key",
@@ -23,6 +25,15 @@ PRIVATE_KEY = SecretPattern(
     onset="(?:^-|--)",  # its first line may end in any dash
     sign="PRIVATE KEY",
     marks=("private key",),
+)
+PUTTY_KEY = SecretPattern(
+    "putty_key",
+    form=rf"Private-Lines: [0-9]{{1,3}}(?P<secret>{_PUTTY_BODY})",
+    hint="Private-Lines",
+    opening=rf"Private-Lines: [0-9]{{1,3}}(?P<secret>{_PUTTY_BODY})\Z",
+    onset="Private-Lines",
+    sign="Private-Lines",
+    marks=("private-lines",),
 )
 _NUMBERED = rf"(?={RUN_CLASS}*?[0-9=]){RUN_CLASS}"  # words have no digits
 # Forms that are a secret in any text.
@@ -38,6 +49,7 @@ DEFAULT_PATTERNS: tuple[SecretPattern, ...] = (
         dead="[A-Za-z0-9_-]{8,}+",
     ),
     PRIVATE_KEY,
+    PUTTY_KEY,
     SecretPattern(
         "url_password",
         form=r"://[^\s/@:\"'\\]{0,100}+:(?P<secret>[^\s/@\"'\\]{1,200})@",

@@ -23,8 +23,13 @@ LONGEST_NAME = 40
 
 NOTHING = "[^\\s\\S]"  # a linear pattern that matches nothing
 _OPERATOR = r"(?:=>|[+.?|]{1,2}=|:{0,2}[:=]=?)"
+# The type between a name and its string, in a program: `token: string = "…"`.
+_TYPED = (
+    r"(?:&?(?:'static )?(?:str|[sS]tring|bytes|SecretStr|[aA]ny|char)(?:\s?\|\s?[A-Za-z]{1,12})?"
+    r"\s{0,4}=\s{0,4}+(?=\\*(?:[\"'`]|\Z)))?+"
+)
 # What stands between a name and its value, and a value that nothing quotes.
-_TAIL = rf"(?P<q>\\*[\"'])?\]?\s{{0,8}}+{_OPERATOR}\s{{0,8}}+(?:[|>][+-]?(?:\s|\\+n){{1,12}}+)?(?P<open>\\*[\"'`])?"
+_TAIL = rf"(?P<q>\\*[\"'])?\]?\s{{0,8}}+{_OPERATOR}\s{{0,8}}+{_TYPED}(?:[|>][+-]?(?:\s|\\+n){{1,12}}+)?(?P<open>\\*[\"'`])?"
 _tail = re.compile(_TAIL)
 _IDENTIFIER = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 _KEPT = frozenset({"true", "false", "null", "none", "undefined"})  # values that are no secret
@@ -200,7 +205,7 @@ class Scanner:
         scheme, blank, rest = value.partition(" ")
         if blank and scheme.lower() in _SCHEMES and is_reference(rest):
             return False
-        return not (is_harmless(value) or _is_prose(text, found))
+        return not (is_harmless(value) or _is_compared(lead, value) or _is_prose(text, found))
 
 
 def _glimpse(keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> Finder:
@@ -264,6 +269,12 @@ _PROSE = re.compile(
     r"|press|required|see|should|that|the|then|this|to|type|use|what|when|where|which|with|wrong|yes|your)[.,!?]?"
 )
 _SCHEMES = frozenset({"bearer", "basic", "token"})
+
+
+def _is_compared(lead: re.Match[str], value: str) -> bool:
+    """A name that another one is compared with: `token == expected`."""
+    name = value.rstrip(":")
+    return "==" in lead.group() and name.isidentifier() and not any(map(str.isdigit, name))
 
 
 def _is_prose(text: str, found: Finding) -> bool:

@@ -38,7 +38,7 @@ def luhn(text: str) -> bool:
     return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0 and any(digits)
 
 
-def _bounded(literals: Iterable[str]) -> str:
+def bounded(literals: Iterable[str]) -> str:
     """Any of these literals that no letter or digit precedes, as a trie. The look behind comes last, because the engine
     skips from candidate to candidate only where an expression begins with a character."""
     trie: dict[str, Any] = {}
@@ -99,7 +99,7 @@ def prefixed(
     hint = rf"(?:{head})" if inside else rf"{_EDGE}(?:{head})"
     return SecretPattern(
         name,
-        form=rf"{hint if inside else _bounded(heads)}(?:(?P<secret>{rest}){dead and f'|{dead}'})",
+        form=rf"{hint if inside else bounded(heads)}(?:(?P<secret>{rest}){dead and f'|{dead}'})",
         hint=hint,
         opening=rf"{'' if inside else _BOUND}(?:{head})(?={RUN_CLASS}*+\Z)",
         onset=rf"(?:{hint}|{'' if inside else '(?:^|[^A-Za-z0-9])'}(?:{begun})$)",

@@ -9,18 +9,24 @@ import re
 from collections.abc import Iterable
 
 # A place where a secret is to be put, or a secret that is hidden already.
+_SCHEMES = ("bearer", "basic", "digest", "token")
+_MODES = ("include", "omit", "same-origin")
 _REFERENCE = re.compile(
-    r"\$\w{1,80}|\$\{[^}]{0,120}\}?|\$\{\{[^}]{0,120}(?:\}\})?|%\w{1,80}%|\{\{[^}]{0,120}\}\}|<[\w .:/-]{1,80}>?"
-    r"|[*x•.#-]{4,}|X{4,}|!(?i:vault|ref|sub|getatt|secret|env)|(?i:bearer|basic|digest|token)\s*|include|omit|same-origin"
-    r"|(?i:your|my|the|some|example|enter|insert|replace|change)[_ -](?:[\w -]{0,40}[_ -])?"
+    r"\$\w{1,80}|\$\([a-z][\w./-]{0,40}(?:\s.{0,160})?\)?|\$\{[^}]{0,120}\}?|\$\{\{[^}]{0,120}(?:\}\})?|%\w{1,80}%|\{\{[^}]{0,120}\}\}|<[\w .:/-]{1,80}>?"
+    r"|[*x•.#-]{4,}|X{4,}|(?:[A-Za-z]{1,8}[_-]){0,2}(?:\.{3}|…)\w{0,4}|[\^~]\d{1,5}(?:\.[\dx*]{1,5}){0,2}"
+    rf"|!(?i:vault|ref|sub|getatt|secret|env)|(?=[bdtBDT])(?i:{'|'.join(_SCHEMES)})\s*|{'|'.join(_MODES)}"
+    r"|(?=[cehimrstyCEHIMRSTY])(?i:your|my|the|some|example|enter|insert|replace|change)[_ -](?:[\w -]{0,40}[_ -])?"
     r"(?i:key|token|secret|password|pass|credentials?|me|here|value)s?(?i:[_ -](?:here|goes[_ -]here))?"
 )
-# An expression of a program: a call, an index, an attribute, a type, a constant.
+# An expression of a program: a call, an index, an attribute, a keyword, a type, a constant.
+_KEYWORDS = ("await", "new", "not", "lambda", "async", "return", "raise", "throw", "function", "typeof")
+_TYPES = (
+    *("bool", "boolean", "str", "string", "int", "integer", "float", "number", "bytes", "object", "any"),
+    *("None", "null", "undefined", "self", "this"),
+)
 _CODE = re.compile(
-    r"[A-Za-z_]\w{0,60}+(?:\.[A-Za-z_]\w{0,60}+){0,8}+[(\[].{0,200}"
-    r"|(?:[A-Za-z_]{1,41}+\.){1,8}+[A-Za-z_]{1,40}"
-    r"|(?:await|new|not|lambda|async|return|raise|throw|function|typeof)"
-    r"|(?:bool|boolean|str|string|int|integer|float|number|bytes|object|any|None|null|undefined|self|this)(?:\s*[|=?].{0,40})?"
+    r"[A-Za-z_]\w{0,60}+(?:\.[A-Za-z_]\w{0,60}+){0,8}+[(\[].{0,200}|(?:[A-Za-z_]{1,41}+\.){1,8}+[A-Za-z_]{1,40}"
+    rf"|(?:{'|'.join(_KEYWORDS)})|(?:{'|'.join(_TYPES)})(?:\s*[|=?].{{0,40}})?"
 )
 _HARMLESS = re.compile(rf"{_REFERENCE.pattern}|{_CODE.pattern}")
 SHORTEST_GENERATED = 16

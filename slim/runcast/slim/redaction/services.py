@@ -17,7 +17,7 @@ MADE = r"(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{32,}+"  # behind a prefix that is a 
 BASE64 = r"[A-Za-z0-9+/=_-]{40,}+"
 SLASHED = r"[A-Za-z0-9+/=_-]{16,}+"
 DOTTED = r"[A-Za-z0-9_.-]{16,}+"
-HEX = r"[0-9a-f]{32,}+"
+HEX = r"[0-9a-fA-F]{32,}+"
 UPPER = r"[A-Z0-9]{16}(?![A-Za-z0-9])"
 
 # service, prefixes, shape. A prefix whose beginning is a common word is left out (`access_token$`, `re_`): every such word at
@@ -32,9 +32,14 @@ _LINES: tuple[tuple[str, str, str], ...] = (
     ("xAI", "xai-", WORD),
     ("Perplexity, Tavily, Fireworks, Jina, Replicate", "pplx- tvly- fw_ jina_ r8_", DASHED),
     ("Pinecone, E2B, Firecrawl", "pcsk_ e2b_ fc-", DASHED),
-    ("Voyage, Nomic", "pa- nk-", MADE),
+    ("Voyage, Nomic, Truffle", "pa- nk- thog-key-", MADE),
     ("Logfire, Weights & Biases, Mixedbread, LangSmith", "pylf_v wandb_v mxb_ ls__", DASHED),
     ("RunPod, Anyscale", "rpa_ esecret_", WORD),
+    (
+        "LlamaCloud, Adafruit, Ionic, Dependency-Track, crates.io",
+        "llx- aio_ ion_ odt_ cio",
+        r"(?=[A-Za-z]*+[0-9])[A-Za-z0-9]{24,}+",
+    ),
     # code hosts and package registries
     ("GitHub", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", DASHED),
     (
@@ -71,19 +76,23 @@ _LINES: tuple[tuple[str, str, str], ...] = (
     ("Alibaba, Yandex, Adobe", "LTAI AQVN p8e-", DASHED),
     ("Cloudflare", "cfut_ cfat_ cfk_", WORD),
     ("Cloudflare", "v1.0-", r"[0-9a-f]{24}-[0-9a-f]{64,}+"),
-    ("Databricks, Buildkite", "dapi bkua_", r"[0-9a-z]{32,}+"),
+    ("Databricks, Buildkite, ElevenLabs", "dapi bkua_ sk_", r"[0-9a-z]{32,}+"),
     ("Defined Networking", "dnkey-", MADE),
     ("Google", "AIza ya29. GOCSPX-", DASHED),
     ("Heroku, Netlify, Vercel, Pulumi", "HRKU- nfp_ vcp_ pul-", DASHED),
     ("Fly.io", "fm2_ fm1r_ fm1a_ fo1_", BASE64),
     ("Tencent, Volcengine, Google", "AKID AKLT GOOG1E", r"(?=[A-Za-z]*+[0-9])[A-Za-z0-9]{32,}+"),
     ("Render, UpCloud, Vercel, Zuplo", "rnd_ ucat_ vercel_blob_rw_ zpka_", DASHED),
-    ("Mapbox, Workato", "sk.eyJ wrkus- wrkeu- wrkjp- wrkau- wrksg-", DOTTED),
+    ("Mapbox, Tinybird, Workato", "sk.eyJ p.eyJ wrkus- wrkeu- wrkjp- wrkau- wrksg-", DOTTED),
     ("Yandex", "y0_ t1.", r"[A-Za-z0-9_-]{50,}+"),
-    ("Aiven, CockroachDB, MongoDB", "AVNS_ CCDB1_ mdb_sa_sk_", DASHED),
+    ("Aiven, CockroachDB, MongoDB, Xata, NetBird", "AVNS_ CCDB1_ mdb_sa_sk_ xau_ nbp_", DASHED),
     ("Supabase, Neon, PlanetScale", "sbp_ sb_secret_ napi_ pscale_tkn_ pscale_pw_ pscale_oauth_", DASHED),
     # payment and commerce
-    ("Stripe", "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ pk_live_ whsec_", r"[A-Za-z0-9]{10,}+"),
+    (
+        "Stripe",
+        "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ pk_live_ whsec_",
+        r"[A-Za-z0-9]{10}[A-Za-z0-9_-]*+",
+    ),
     ("Square", "sq0csp- sq0atp- sqco_", DASHED),
     ("Facebook, Square", "EAA", r"[A-Za-z0-9_-]{50,}+"),
     ("Flutterwave, EasyPost", "FLWSECK- FLWSECK_TEST- EZAK EZTK", DASHED),
@@ -95,7 +104,7 @@ _LINES: tuple[tuple[str, str, str], ...] = (
     ("Mailgun", "key-", r"(?=[a-z]*+[0-9])[0-9a-z]{32}(?![0-9A-Za-z-])"),
     ("MailerSend", "mlsn.", HEX),
     # observability, secrets, networks
-    ("Grafana", "glsa_ glc_", DASHED),
+    ("Grafana", "glsa_", DASHED),
     ("New Relic", "NRAK-", WORD),
     ("PostHog, Sonar", "phx_ sqp_ squ_ sqa_", DASHED),
     ("New Relic, Netlify", "NRII- NRIQ- NF-", DASHED),
@@ -104,7 +113,7 @@ _LINES: tuple[tuple[str, str, str], ...] = (
     ("LaunchDarkly", "sdk-", r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     ("Rootly, incident tools", "rootly_ shltm_ slk_", MADE),
     ("Buildkite, Datadog, Red Hat", "bb_pr_ bb_ma_ ddp_ ddw_ rh-api- gcntfy-", DASHED),
-    ("Sentry", "sntrys_ sntryu_", BASE64),
+    ("Sentry, Grafana", "sntrys_ sntryu_ glc_", BASE64),
     ("Vault", "hvs. hvb.", DASHED),
     ("Doppler", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", DOTTED),
     ("1Password", "ops_eyJ", BASE64),
@@ -148,7 +157,7 @@ WEBHOOK = SecretPattern(
 INFIX = prefixed(
     "infix",
     ("_live_", "_prod_", "_v1_", "_api_", "_org_", "_aat_", "_pat_", "_sat_", "_sec_"),
-    r"(?=[0-9]*+[A-Za-z])(?=[A-Za-z]*+[0-9])[A-Za-z0-9]{14,}+",
+    r"(?:(?=[0-9]*+[A-Za-z])(?=[A-Za-z]*+[0-9])[A-Za-z0-9]{14,}+|(?=[A-Za-z_-]*+[0-9])(?=[a-z0-9_-]*+[A-Z])[A-Za-z0-9_-]{32,}+)",
     inside=True,
 )
 # Onfido, Plaid, Stytch, Persona: the kind stands between a word and the rest.

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import re
 
-from runcast.slim.redaction.secret_pattern import SecretPattern
+from runcast.slim.redaction.secret_pattern import SecretPattern, bounded
 from runcast.slim.redaction.secret_values import is_reference, looks_generated
 
-_WORDS = ("password", "passwd", "passphrase", "token", "secret", "api key", "apikey", "access key")
-_NAME = "(?i:" + "|".join(word.replace(" ", "[-_ ]") for word in _WORDS) + ")"
+_WORDS = (
+    *("password", "passwd", "passphrase", "passwort", "token", "secret", "api key", "access key"),
+    *("secret key", "account key", "private key", "storepass", "securestring"),
+)
+_NAME = "(?i:" + "|".join(word.replace(" key", "[-_ ]?key") for word in _WORDS) + ")"
 # The same for Python's engine, which skips to a class that a pattern begins with; and with `key`.
-_TAILS = "(?<=[pP])(?i:ass(?:word|wd|phrase))|(?<=[tT])(?i:oken)|(?<=[sS])(?i:ecret)|(?<=[aA])(?i:pi[-_ ]?key|ccess[-_ ]key)"
+_TAILS = (
+    r"(?<=[pP])(?i:ass(?:wor[dt]|wd|phrase)|rivate[-_ ]?key)|(?<=[tT])(?i:oken)|(?<=[aA])(?i:pi[-_ ]?key|cc(?:es|oun)[st][-_ ]?key)"
+    r"|(?<=[sS])(?i:ecret(?:[-_ ]?key)?|ecurestring|torepass)"
+)
 _FAST = rf"[pPtTsSaA](?:{_TAILS})"
 _FAST_KEY = rf"[pPtTsSaAkK](?:{_TAILS}|(?<=[kK])(?i:ey))"
 # The rest of a word that began in the delta before: nothing in `ret a1b2…` itself tells what it is about.
@@ -47,31 +53,34 @@ def _is_given(text: str) -> bool:
 
 FLAG = SecretPattern(
     "flag",
-    form=rf"--(?<![\w-]--)[a-z-]{{0,30}}?{_NAME}\s{{1,4}}[\"']?(?P<secret>(?!-){_VALUE}{{4,}}+)",
-    hint=rf"--[a-z-]*{_NAME}\s",
-    opening=rf"(?<![\w-])--[a-z-]{{0,30}}?{_NAME}(?:\s{{1,4}}[\"']?(?P<secret>{_VALUE}*+))?\Z",
-    onset="(?:^-|--)",
+    form=rf"-(?<![\w-]-)-?[a-z-]{{0,30}}?{_NAME}\s{{1,4}}[\"']?(?P<secret>(?!-){_VALUE}{{4,}}+)",
+    hint=rf"-[a-z-]*{_NAME}\s",
+    opening=rf"(?<![\w-])--?[a-z-]{{0,30}}?{_NAME}(?:\s{{1,4}}[\"']?(?P<secret>{_VALUE}*+))?\Z",
+    onset=rf"(?:^-|--|(?:^|\s)-[a-z-]*$|-[a-z-]*{_NAME})",
     check=_is_made,
-    sign="--",
+    sign="-",
     marks=_WORDS,
     delimited=True,
 )
 ELEMENT = SecretPattern(
     "element",
-    form=rf"<[\w:.-]{{0,40}}?{_NAME}>(?P<secret>[^<>]{{4,200}})</",
-    hint=rf"{_NAME}>",
-    opening=rf"<[\w:.-]{{0,40}}?{_NAME}>(?P<secret>[^<>]{{0,200}}+)<?\Z",
-    onset=rf"(?:<[\w:. -]*$|{_NAME}>)",
-    sign=rf"{_NAME}>",
+    form=rf"[<>][\w:.-]{{0,40}}?{_NAME}(?:</key>\s{{0,16}}<string)?>(?P<secret>[^<>]{{4,200}})</",
+    hint=rf"{_NAME}(?:>|</key)",
+    opening=rf"[<>][\w:.-]{{0,40}}?{_NAME}(?:</key>\s{{0,16}}<string)?>(?P<secret>[^<>]{{0,200}}+)<?\Z",
+    onset=rf"(?:<[\w:. -]*$|{_NAME}(?:>|</key>))",
+    sign=rf"{_NAME}(?:>|</key)",
     marks=_WORDS,
     delimited=True,
 )
-_INTRODUCES = r"(?:(?i:is):?|(?i:for|of)\s[^\s:]{1,64}:|\([a-z]{1,10}\):)"
-_BEGUN = r"(?:(?i:is?|fo?r?|of?):?|(?i:for|of)\s[^\s:]{0,64}:?|\([a-z]{0,10}\)?:?)"
+# "the password for staging is", "was set to", "lautet", "for x:", "(new):"
+_SAID = r"(?:is|lautet|(?:was|has been|is now)(?: (?:re)?set| changed| updated)? to)"
+_INTRODUCES = rf"(?:(?i:{_SAID}):?|(?i:for|of)\s[^\s:]{{1,64}}(?::|\s(?i:{_SAID}):?)|\([a-z]{{1,10}}\):)"
+_PHRASE = r"(?i:[a-z ]{0,24}):?"  # what may become one
+_BEGUN = rf"(?:{_PHRASE}|(?i:for|of)\s[^\s:]{{0,64}}(?::|\s{_PHRASE})?|\([a-z]{{0,10}}\)?:?)"
 SENTENCE = SecretPattern(
     "sentence",
     form=rf"[pPtTsSaA](?<!\w[pPtTsSaA])(?:{_TAILS})\s{{1,4}}{_INTRODUCES}\s{{1,4}}(?P<secret>{_VALUE}{{6,}}+)",
-    hint=rf"{_NAME}\s+(?i:is|for|of|\()",
+    hint=rf"{_NAME}\s+(?i:is|for|of|was|has|lautet|\()",
     opening=rf"\b{_NAME}\s{{1,4}}(?:{_INTRODUCES}\s{{1,4}}(?P<secret>{_VALUE}*+)|{_BEGUN}?\s{{0,4}})\Z",
     onset=rf"{_NAME}(?:\s|$)",
     check=_is_made,
@@ -83,12 +92,12 @@ SENTENCE = SecretPattern(
 _INSIDE = r"[^\s\"'`<>\\]"
 QUOTED = SecretPattern(
     "quoted",
-    form=rf"{_FAST}(?:\s{{1,4}}|\\*[\"']\s?,\s{{0,4}})\\*[\"'](?P<secret>{_INSIDE}{{8,}}+)(?=\\*[\"'])",
-    hint=rf"{_NAME}(?:\s|\\*[\"']\s?,\s*)\s*\\*[\"']",
-    opening=rf"{_NAME}(?:\s{{1,4}}|\\*[\"']\s?(?:,\s{{0,4}})?|\\*)(?:\\*(?:[\"'](?P<secret>{_INSIDE}*+)\\*)?)?\Z",
-    onset=rf"{_NAME}(?:\s|\\|[\"']|$)",
+    form=rf"{_FAST}(?:\s{{1,4}}|\(|\\*[\"']\s?,\s{{0,4}})\\*[\"'](?P<secret>{_INSIDE}{{8,}}+)(?=\\*[\"'])",
+    hint=rf"{_NAME}(?:\s|\(|\\*[\"']\s?,\s*)\s*\\*[\"']",
+    opening=rf"{_NAME}(?:\s{{1,4}}|\(|\\*[\"']\s?(?:,\s{{0,4}})?|\\*)(?:\\*(?:[\"'](?P<secret>{_INSIDE}*+)\\*)?)?\Z",
+    onset=rf"{_NAME}(?:\s|\(|\\|[\"']|$)",
     check=_is_made,
-    sign=rf"{_NAME}(?:\s|\\|[\"']|$)",
+    sign=rf"{_NAME}(?:\s|\(|\\|[\"']|$)",
     marks=_WORDS,
     delimited=True,
 )
@@ -140,4 +149,33 @@ URL_TOKEN = SecretPattern(
     sign="://",
     marks=("://",),
 )
-WRITTEN_FORMS = (FLAG, ELEMENT, SENTENCE, QUOTED, SPACED, PAIR, LOGIN, URL_TOKEN)
+# `machine h login joe password x`, as in a netrc file.
+NETRC = SecretPattern(
+    "netrc",
+    form=rf"login\s{{1,8}}[^\s:]{{1,64}}\s{{1,8}}password\s{{1,8}}(?P<secret>{_VALUE}{{4,}}+)",
+    hint=r"login\s+\S+\s+password\s",
+    opening=rf"login\s{{1,8}}[^\s:]{{1,64}}\s{{1,8}}password\s{{1,8}}(?P<secret>{_VALUE}*+)\Z",
+    onset=r"password\s",
+    sign="login",
+    marks=("password",),
+    delimited=True,
+)
+# Programs that take a password behind one letter: `mysql -u root -pX`, `sshpass -p X`, `htpasswd -b file joe X`.
+_PROGRAMS = (
+    *("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "redis-cli", "docker login", "podman login"),
+    *("helm registry login", "az login", "unzip", "ldapsearch", "ldapmodify", "htpasswd"),
+)
+_PROGRAM = rf"{bounded(_PROGRAMS)}\s(?=-)"
+_LETTER = r"(?:-p\s?|-[aPw]\s|-b\s[^\s]{1,64}\s[^\s]{1,64}\s)[\"']?"
+_OPTIONS = r"[^\n|;&]{0,96}?(?<=\s)"
+COMMAND = SecretPattern(
+    "command",
+    form=rf"{_PROGRAM}{_OPTIONS}{_LETTER}(?P<secret>(?!-){_VALUE}{{4,}}+)",
+    hint=rf"(?:{'|'.join(_PROGRAMS)})\s-",
+    opening=rf"(?:{'|'.join(_PROGRAMS)})\s(?:-[^\n|;&]{{0,128}})?\Z",
+    onset=rf"(?:(?:{'|'.join(_PROGRAMS)})(?:\s-|\s?$))",
+    check=_is_made,
+    sign=rf"(?:{'|'.join(_PROGRAMS)})",
+    marks=tuple(sorted({f"{program} -" for program in _PROGRAMS})),
+)
+WRITTEN_FORMS = (FLAG, ELEMENT, SENTENCE, QUOTED, SPACED, PAIR, LOGIN, URL_TOKEN, NETRC, COMMAND)

@@ -3,11 +3,13 @@
 Knows the `jsonpatch` library and its differences to the client's `fast-json-patch`; knows nothing of events.
 
 Where both libraries apply a patch, the results are equal. `jsonpatch` refuses a few that the client applies (see
-`disputed`); only the client refuses to change `__proto__` and `constructor/prototype`, and so does `Document`.
+`disputed`); only the client refuses to change `__proto__` and `constructor/prototype`, and to compare objects with a member
+`hasOwnProperty`, and so does `Document`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple, cast
 
@@ -17,6 +19,7 @@ from pydantic import BaseModel
 
 from runcast.slim.errors import PatchRefused, PatchTooLarge
 from runcast.slim.values.exact_json import MAX_DEPTH
+from runcast.slim.values.type_guards import as_list, as_object
 
 Operation = Mapping[str, Any]
 
@@ -45,6 +48,15 @@ def clone(value: Any) -> Any:
     if isinstance(value, list):
         return [clone(each) for each in cast("list[object]", value)]
     return value
+
+
+_STRAY = re.compile("~(?![01])")
+
+
+def _readable(operation: Operation) -> dict[str, Any]:
+    """The operation with each `~` that begins no escape written as `~0`, as the client reads it and `jsonpatch` does not."""
+    pointers = {name: operation[name] for name in ("path", "from") if isinstance(operation.get(name), str)}
+    return {**operation, **{name: _STRAY.sub("~0", pointer) for name, pointer in pointers.items()}}
 
 
 def operations_of(patch: Iterable[BaseModel]) -> list[dict[str, Any]]:
@@ -96,6 +108,8 @@ class Document:
 
     def patch(self, operations: list[dict[str, Any]]) -> PatchRefused | None:
         """Apply all operations and return None, or none of them and return why."""
+        if any("~" in operation["path"] or "~" in (operation.get("from") or "") for operation in operations):
+            operations = [_readable(operation) for operation in operations]
         banned = _banned(operations)
         if banned is not None:
             return PatchRefused(banned)
@@ -205,7 +219,7 @@ def disputed(operations: list[dict[str, Any]], document: Any) -> bool:
     """Whether the client may take a patch of this document that `jsonpatch` refused.
 
     True for more patches than really differ, so that a caller need not guess. The known differences are removing
-    the root; array indices that are empty or have leading zeros; members of a document that is no container;
+    the root; array indices that are empty, have leading zeros, or do not fit 32 bits; members of a document that is no container;
     members that JavaScript objects inherit; and moves and copies of the root, of a value that is missing from an
     array, into the value's own children, or to an index past the end of an array.
     """
@@ -256,7 +270,8 @@ def _disputed(operation: Operation, alone: bool) -> bool:
 
 
 def _odd(token: str) -> bool:
-    return token == "" or token in _INHERITED or (len(token) > 1 and token[0] == "0" and token.isdigit())
+    long_index = token.isdigit() and len(token) > (1 if token[0] == "0" else 9)
+    return token == "" or token in _INHERITED or long_index
 
 
 def _tokens(pointer: str) -> list[str]:
@@ -264,7 +279,7 @@ def _tokens(pointer: str) -> list[str]:
 
 
 def _banned(operations: list[dict[str, Any]]) -> str | None:
-    """The reason why the client throws instead of changing an object's prototype; None where it does not."""
+    """The reason why the client throws whatever the document is; None where it does not."""
     for operation in operations:
         for pointer in (operation.get("path"), operation.get("from")):
             if not isinstance(pointer, str) or "proto" not in pointer:
@@ -275,4 +290,16 @@ def _banned(operations: list[dict[str, Any]]) -> str | None:
                 it == "__proto__" or (it == "prototype" and before == "constructor") for before, it in pairs
             ):
                 return f"{pointer} would change a prototype"
+        if operation["op"] == "test" and _hides_a_method(operation.get("value")):
+            return f"{operation['path']} cannot be compared: a member is named hasOwnProperty"
     return None
+
+
+def _hides_a_method(value: Any) -> bool:
+    """Whether the client's library, which calls the method of that name to compare objects, finds a member in its place."""
+    level: list[Any] = [value]
+    while level:
+        if any("hasOwnProperty" in as_object(each) for each in level):
+            return True
+        level = [below for each in level for below in (*as_object(each).values(), *as_list(each))]
+    return False

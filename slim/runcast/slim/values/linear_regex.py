@@ -136,6 +136,10 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_WIDE = re.compile(
+    r"\.|\[\^|\\[SDWP]"
+)  # nearly all of Unicode, which is several states of a program over bytes
+
 
 def _states(pattern: str) -> tuple[int, int]:
     """How many states a valid pattern has with its counts written out, and how many its largest nested count has."""
@@ -157,6 +161,7 @@ def _states(pattern: str) -> tuple[int, int]:
             before, largest = groups.pop()
             states, counted = before + states, max(largest, counted)
         elif token["atom"]:
-            part = (1, 1)
-            states += 1
+            size = 2 if _WIDE.match(token["atom"]) else 1
+            part = (size, 1)
+            states += size
     return states, nested
