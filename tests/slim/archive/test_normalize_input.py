@@ -10,6 +10,7 @@ from ag_ui.core import ActivityMessage, Message, RunAgentInput, RunStartedEvent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runcast.slim import encode
 from runcast.slim.archive.lineage import (
     NormalizedInput,
     denormalize_input,
@@ -155,11 +156,37 @@ def test_run_started_notes_in_its_metadata_what_went():
     assert small.input is not None
     assert [message.id for message in small.input.messages] == ["m2"]
     assert small.metadata is not None
-    assert small.metadata["runcast.input"]["order"] == ["m1", None]
+    note = small.metadata["runcast.input"]
+    assert note["whole"] is True
     assert started.metadata is None
     assert normalize_started(small, history) is small
     again = denormalize_started(RunStartedEvent.model_validate(plain(small)), history)
     assert plain(again) == plain(started)
+    with pytest.raises(LineageError):
+        denormalize_started(small, said(user("m0"), user("m1")))
+    del note["whole"]
+    note["order"] = ["m1", None]  # as an earlier release wrote it
+    assert plain(denormalize_started(RunStartedEvent.model_validate(plain(small)), history)) == plain(started)
+
+
+def test_an_input_without_its_whole_history_lists_what_went():
+    history = said(user("m1"), user("m2"))
+    started = RunStartedEvent(thread_id="t", run_id="r2", input=given_to(said(user("m2"), user("m3"))))
+    small = normalize_started(started, history)
+    assert small.metadata is not None
+    assert small.metadata["runcast.input"]["order"] == ["m2", None]
+    assert plain(denormalize_started(small, history)) == plain(started)
+
+
+def test_the_note_of_an_input_that_repeats_its_history_does_not_grow_with_it():
+    def noted(turns: int) -> int:
+        history = said(*(user(f"m{n}") for n in range(turns)))
+        given = given_to([*history, *said(user("new"))])
+        return len(
+            encode(normalize_started(RunStartedEvent(thread_id="t", run_id="r", input=given), history))
+        )
+
+    assert noted(2) == noted(200)
 
 
 def test_run_started_without_anything_to_leave_out_is_itself():

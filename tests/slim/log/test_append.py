@@ -18,6 +18,7 @@ from ag_ui.core import (
     TokenUsage,
 )
 
+from runcast.slim.archive.beside import HEAVY
 from runcast.slim.errors import Conflict, InvalidStream, LineageError, StoreError
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.redaction.redactor import Redactor
@@ -116,6 +117,19 @@ async def test_appends_from_many_tasks_take_turns(store_url: str):
         assert [entry.seq for entry in entries if entry] == list(range(2, 52))
         kept = await log.entries(THREAD, after=1)
         assert [entry.event for entry in kept] == [custom(n) for n in range(50)]
+
+
+async def test_a_delta_does_not_overtake_a_large_event_that_is_being_redacted(store_url: str):
+    async with make_log(store_url, redactor=Redactor()) as log:
+        opened, delta, end = text("m", "small")
+        large = custom("password=hunter2 " * (HEAVY // 10))
+        for event in (started(), opened):
+            await log.append(THREAD, event)
+        await asyncio.gather(log.append(THREAD, large), log.append(THREAD, delta))
+        await log.append(THREAD, end)  # the redactor holds no more text
+        await log.flush()
+        kinds = [entry.event.type for entry in await log.entries(THREAD, after=2)]
+        assert kinds == ["CUSTOM", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"]
 
 
 async def test_the_same_event_at_the_same_place_is_one_event(store_url: str):

@@ -11,7 +11,7 @@ import pytest
 from ag_ui.core import CustomEvent
 
 from runcast.slim.entry import Entry
-from runcast.slim.errors import Conflict
+from runcast.slim.errors import Conflict, StoreError
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import MemoryStore, Store, open_store
 from runcast.slim.stores.contract.tools import take
@@ -66,6 +66,24 @@ async def test_one_write_carries_all_threads():
             await log.append(f"t{n}", custom(n))
         await log.flush()
         assert len(store.lots) == 1
+
+
+async def test_a_write_that_is_broken_off_is_not_taken_for_written():
+    store, writes = Counting(), Gate()
+    writes.guard(store)
+    async with RunLog(store, derive="manual") as log:
+        await log.append(THREAD, started())
+        with writes.closed():
+            await log.append(THREAD, custom(0))
+            flush = asyncio.create_task(log.flush())
+            await writes.reached()
+            for task in asyncio.all_tasks():
+                if task.get_name() == "runcast-write":
+                    task.cancel()
+            with pytest.raises(StoreError, match="broken off"):
+                await flush
+        await log.flush()
+        assert [entry.event for entry in await log.entries(THREAD, after=1)] == [custom(0)]
 
 
 async def test_a_loaded_store_gets_fewer_and_larger_writes():

@@ -5,10 +5,11 @@ Knows names and meanings; does not know where the data is stored.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ag_ui.core import TokenUsage
+from ag_ui.core import Message, TokenUsage
 
 from runcast.slim.entry import bound
 from runcast.slim.stores.records import Edge, RunStatus
@@ -50,12 +51,17 @@ class RunInfo:
     pruned: bool  # its entries come from its segment, folded
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Claim:
-    """What the writer of a thread knows once it has the lease."""
+    """What the writer of a thread knows once it has the lease. No other writer moves the thread meanwhile."""
 
     fresh: bool  # no run was ever written to it
     notes: int  # about the thread when the lease was taken
+    seq: int  # the thread's last one
+    history: str  # the epoch bound to that place
+    before: Iterable[Message] | None = (
+        None  # that the run begins with, if the caller has read them: else the log reads them
+    )
 
 
 @dataclass(frozen=True, slots=True)

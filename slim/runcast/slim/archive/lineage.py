@@ -17,7 +17,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ag_ui.core import Message, RunAgentInput, RunStartedEvent
 
@@ -91,13 +91,16 @@ def normalize_input(input: RunAgentInput, history: Iterable[Message]) -> Normali
     held = _by_id(input_messages(history))
     kept: list[Message] = []
     order: list[str | None] = []
+    whole = hashlib.sha256()
     for message in input.messages:
-        same = message.id in held and _canonical(held[message.id]) == _canonical(message)
+        text, known = _canonical(message), held.get(message.id)
+        same = known is message or (known is not None and _canonical(known) == text)
         order.append(message.id if same else None)
         if not same:
             kept.append(message)
+        whole.update(_line(text))
     small = input if len(kept) == len(order) else input.model_copy(update={"messages": kept})
-    return NormalizedInput(small, tuple(order), _digest(input.messages))
+    return NormalizedInput(small, tuple(order), whole.hexdigest())
 
 
 def denormalize_input(normalized: NormalizedInput, history: Iterable[Message]) -> RunAgentInput:
@@ -111,14 +114,20 @@ def denormalize_input(normalized: NormalizedInput, history: Iterable[Message]) -
 
 
 def normalize_started(event: RunStartedEvent, history: Iterable[Message]) -> RunStartedEvent:
-    """RUN_STARTED with its input made small; what went is noted in its metadata, under `INPUT_KEY`."""
+    """RUN_STARTED with its input made small; what went is noted in its metadata, under `INPUT_KEY`.
+
+    An input that begins with its whole history, as most do, is noted so (`whole`): a list of ids would grow with each turn.
+    """
+    history = input_messages(history)
     metadata = event.metadata
     if event.input is None or INPUT_KEY in (metadata or {}):
         return event
     small = normalize_input(event.input, history)
     if small.input is event.input:
         return event
-    note = {"order": list(small.order), "sha256": small.digest, "alone": metadata is None}
+    whole = small.order == _behind(history, small.input)
+    order: dict[str, Any] = {"whole": True} if whole else {"order": list(small.order)}
+    note = {**order, "sha256": small.digest, "alone": metadata is None}
     return event.model_copy(update={"input": small.input, "metadata": {**(metadata or {}), INPUT_KEY: note}})
 
 
@@ -128,9 +137,15 @@ def denormalize_started(event: RunStartedEvent, history: Iterable[Message]) -> R
     note = metadata.pop(INPUT_KEY, None)
     if event.input is None or note is None:
         return event
-    small = NormalizedInput(event.input, tuple(note["order"]), note["sha256"])
-    whole = denormalize_input(small, history)
+    history = input_messages(history)
+    order = _behind(history, event.input) if "whole" in note else tuple(note["order"])
+    whole = denormalize_input(NormalizedInput(event.input, order, note["sha256"]), history)
     return event.model_copy(update={"input": whole, "metadata": None if note["alone"] else metadata})
+
+
+def _behind(history: Iterable[Message], input: RunAgentInput) -> tuple[str | None, ...]:
+    """The order of an input in which its own messages follow all those of its history."""
+    return (*(message.id for message in history), *(None for _ in input.messages))
 
 
 def _take(key: str | None, held: Mapping[str, Message], kept: Iterator[Message]) -> Message:
@@ -155,6 +170,10 @@ def _canonical(message: Message) -> str:
 def _digest(messages: Iterable[Message]) -> str:
     whole = hashlib.sha256()
     for message in messages:
-        whole.update(_canonical(message).encode())
-        whole.update(b"\n")
+        whole.update(_line(_canonical(message)))
     return whole.hexdigest()
+
+
+def _line(text: str) -> bytes:
+    """A message's text as the digest takes it."""
+    return f"{text}\n".encode()

@@ -17,11 +17,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from runcast.slim.archive.info import Claim
 from runcast.slim.archive.run_end import type_of
 from runcast.slim.entry import Entry
 from runcast.slim.errors import Conflict, LineageError, StoreError
 from runcast.slim.stores import refusals
-from runcast.slim.stores.records import Answer, Batch, Blob, Key, Lease, NewEvent, NewRun, RunEnd
+from runcast.slim.stores.records import Answer, Batch, Blob, Edge, Key, Lease, NewEvent, NewRun, RunEnd
 from runcast.slim.wire.codec import AnyEvent, encode
 
 if TYPE_CHECKING:
@@ -55,6 +56,16 @@ class Standing(NamedTuple):
     mark: str
     epoch: str
     untaken: Stretch
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """The parent of a run that has not begun; without one it continues the thread's newest run."""
+
+    run_id: str
+    parent: str | None
+    edge: Edge
+    claim: Claim | None = None  # what its starter was given
 
 
 @dataclass(slots=True)
@@ -282,7 +293,7 @@ class BatchQueue:
         self, lease: Lease, events: tuple[NewEvent, ...], raws: tuple[NewEvent, ...], *, release: bool = False
     ) -> Batch:
         run, now = self.run, self._options.clock()
-        first = events[0].seq if events else self._next - len(self._fresh)
+        first = events[0].seq if events else self._next
         end = run.end if run is not None else None
         # A batch that only releases the lease begins no run: the caller may still be preparing it.
         place: NewRun | int = 0
@@ -301,7 +312,7 @@ class BatchQueue:
             end,
             until,
             now,
-            None if release else self.snapshot,
+            self.snapshot,
         )
 
     def _written(self, batch: Batch, number: int) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from ag_ui.core import RunStartedEvent
+from ag_ui.core import Message, RunStartedEvent
 
 from runcast.slim.archive.derived import Derived
 from runcast.slim.archive.info import LogStats
@@ -139,14 +139,17 @@ class Core:
         if writer is not None:
             writer.out.lose(lease)
 
-    async def shorten(self, key: Key, event: RunStartedEvent, run: NewRun) -> RunStartedEvent:
-        """RUN_STARTED without the messages that the run's history already holds."""
+    async def shorten(
+        self, key: Key, event: RunStartedEvent, run: NewRun, before: Iterable[Message] | None
+    ) -> RunStartedEvent:
+        """RUN_STARTED without the messages that the run's history already holds; `before`, if it was read already."""
         if run.parent is None or run.edge in APART:
             return event
         if event.input is None or not event.input.messages:
             return event
         try:
-            return normalize_started(event, await self.derived.messages(key, run.parent))
+            held = await self.derived.messages(key, run.parent) if before is None else before
+            return normalize_started(event, held)
         except SlimError as error:
             LOG.warning("the input of run %r is stored whole: %s", event.run_id, error)
             return event

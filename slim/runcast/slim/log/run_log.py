@@ -35,13 +35,14 @@ from runcast.slim.archive.lineage import denormalize_started
 from runcast.slim.archive.pages import run_info, runs_of, thread_info
 from runcast.slim.entry import Entry
 from runcast.slim.errors import ReaderTooSlow, StoreError
+from runcast.slim.log.batches import RunPlan
 from runcast.slim.log.engine import Core
 from runcast.slim.log.keeping import Archive
 from runcast.slim.log.log_options import LogChanges, LogOptions, Scope
 from runcast.slim.log.notes import Notes
 from runcast.slim.log.recovery import Recovery
 from runcast.slim.log.redaction import Redaction, for_threads
-from runcast.slim.log.writer import OnEntry, RunPlan
+from runcast.slim.log.writer import OnEntry
 from runcast.slim.stores import Store, refusals
 from runcast.slim.stores.records import Edge
 from runcast.slim.wire.codec import AnyEvent
@@ -113,9 +114,11 @@ class RunLog:
         """
         return await self._core.writer(self._scope.key(thread_id)).append(event, seq, on_entry)
 
-    async def append_many(self, thread_id: str, events: Iterable[AnyEvent]) -> list[Entry]:
-        """Append events in order and make them durable."""
-        return await self._core.writer(self._scope.key(thread_id)).append_many(events)
+    async def append_many(
+        self, thread_id: str, events: Iterable[AnyEvent], *, on_entry: OnEntry | None = None
+    ) -> list[Entry]:
+        """Append events in order and make them durable; `on_entry` as in `append`."""
+        return await self._core.writer(self._scope.key(thread_id)).append_many(events, on_entry)
 
     async def flush(self, thread_id: str | None = None) -> None:
         """Make everything appended here durable, for one thread or all. Raises when that fails, or when entries of
@@ -129,7 +132,7 @@ class RunLog:
         """Take the thread's lease for a run and record its parent, before its RUN_STARTED arrives.
 
         Without a parent it continues the newest run, as a run without `start_run` does; a branch without one begins
-        anew, as the first run of the thread did.
+        anew, as the first run of the thread did. A caller who reads the thread before the run begins sets `before`.
         """
         plan = RunPlan(refusals.unless_text("a run id", run_id), parent, edge)
         return await self._core.writer(self._scope.key(thread_id)).plan(plan)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag_ui.core import RawEvent, RunStartedEvent
@@ -19,13 +19,13 @@ from runcast.slim.archive.beside import HEAVY, beside
 from runcast.slim.archive.blobs import snapshot_body
 from runcast.slim.archive.info import Claim
 from runcast.slim.archive.run_end import end_of, type_of
-from runcast.slim.entry import Entry, mark_of
+from runcast.slim.entry import Entry, bound, mark_of
 from runcast.slim.errors import Conflict, InvalidStream, LineageError, SlimError, StoreError
-from runcast.slim.log.batches import BatchQueue, OpenRun
+from runcast.slim.log.batches import BatchQueue, OpenRun, RunPlan
 from runcast.slim.protocol.verifier import Verifier
 from runcast.slim.stores import refusals
 from runcast.slim.stores.blob_codec import pack
-from runcast.slim.stores.records import APART, Edge, Key, NewRun, RunEnd
+from runcast.slim.stores.records import APART, Key, NewRun, RunEnd
 from runcast.slim.values.lifecycles import DELTAS
 from runcast.slim.wire.codec import AnyEvent, encode
 
@@ -39,15 +39,6 @@ MOST_LOGGED = 20  # different violations of one run that are logged; all are cou
 OnEntry = Callable[[Entry], Mapping[str, Any] | None]
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class RunPlan:
-    """The parent of a run that has not begun; without one it continues the thread's newest run."""
-
-    run_id: str
-    parent: str | None
-    edge: Edge
 
 
 class Writer:
@@ -87,8 +78,11 @@ class Writer:
             if lease.last_run is not None and await self._is_used(plan.run_id):
                 await out.release()  # or the thread would stay leased for nothing
                 raise refusals.used(self._key, plan.run_id)
-            self._plan = plan
-            return Claim(fresh=lease.last_run is None, notes=lease.notes)
+            last = lease.last_run
+            history = bound(lease.epoch, last.mark if last else "")
+            claim = Claim(last is None, lease.notes, lease.last_seq, history)
+            self._plan = replace(plan, claim=claim)
+            return claim
 
     async def _is_used(self, run_id: str) -> bool:
         named = await self._core.store.named(self._key.tenant, run_id)
@@ -107,10 +101,10 @@ class Writer:
                 return await self._core.pages.again(self._key, seq, _without_raw(event), redacted=redacted)
             return next(reversed(await self._append(event, on_entry)), None)
 
-    async def append_many(self, events: Iterable[AnyEvent]) -> list[Entry]:
+    async def append_many(self, events: Iterable[AnyEvent], on_entry: OnEntry | None = None) -> list[Entry]:
         """Append events in order, and make them durable."""
         async with self._turn:
-            entries = [entry for event in events for entry in await self._append(event)]
+            entries = [entry for event in events for entry in await self._append(event, on_entry)]
             await self._flush_by_choice()
             return entries
 
@@ -298,13 +292,14 @@ class Writer:
         if out.unflushed >= self._options.buffer_events:
             await out.flush()
         if isinstance(event, RunStartedEvent):
-            small = await self._core.shorten(self._key, event, await self._begin(event))
+            small = await self._begin(event)
             return small, data if small is event else None
         if not out.is_running:
             await self._reopen()
         return event, data
 
-    async def _begin(self, event: RunStartedEvent) -> NewRun:
+    async def _begin(self, event: RunStartedEvent) -> RunStartedEvent:
+        """Open the run; returns its RUN_STARTED as it is to be stored."""
         out = self.out
         if out.run is not None and out.run.end is None:
             out.run.end = RunEnd("truncated", None)
@@ -316,7 +311,7 @@ class Writer:
         parent = out.head if plan.parent is None and plan.edge not in (*APART, "branch") else plan.parent
         new = NewRun(event.run_id, parent, plan.edge, event.parent_run_id, self._mark())
         out.begin(OpenRun(event.run_id, new, mark=new.mark))
-        return new
+        return await self._core.shorten(self._key, event, new, plan.claim.before if plan.claim else None)
 
     def _mark(self) -> str:
         """The mark of the run that begins here."""

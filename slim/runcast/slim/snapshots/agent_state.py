@@ -80,7 +80,7 @@ class AgentState:
 
     @property
     def messages(self) -> list[Message]:
-        """The conversation, valid for a model: no call without its result, no unfinished message."""
+        """The conversation, valid for a model: no call without its result, results in the order of their calls, nothing unfinished."""
         return self.to_messages()
 
     def to_messages(self, *, half_said: bool = False) -> list[Message]:
