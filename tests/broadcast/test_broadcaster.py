@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -166,16 +165,16 @@ async def test_an_answer_that_got_lost_doubles_nothing() -> None:
 async def test_a_hanging_target_costs_the_agent_nothing() -> None:
     """Case 30, in its smallest form."""
 
-    async def hang() -> None:
-        await asyncio.sleep(30)
-
-    target = Moody(lambda calls, envelopes: hang())
+    gate = asyncio.Event()
+    target = Moody(lambda calls, envelopes: gate.wait())
     async with broadcaster(target, queue=50) as it:
         thread = Thread()
-        began = time.perf_counter()
+        while not target.calls:  # the one that hangs
+            await tell(it, thread, tokens=100)
+            await asyncio.sleep(0)
         for _ in range(20):
             await tell(it, thread, tokens=100)
-        assert time.perf_counter() - began < 5
+        assert target.calls == 1
         stats = it.stats()
         assert stats["queued"] <= 50 + 2 * 20 + 2
         assert stats["shed"] + stats["merged"] > 1_000
@@ -297,8 +296,8 @@ async def test_threads_have_channels_of_their_own_and_quiet_ones_are_forgotten()
             await tell(it, Thread(f"t{n}"))
             assert await it.flush(2)
         assert it.stats()["channels"] == 3
-        assert it.stats()["merged"] == 40
-    assert len(target.envelopes("private-agent.t9")) == 4
+        sent = sum(len(target.envelopes(f"private-agent.t{n}")) for n in range(10))
+        assert it.stats()["merged"] == 80 - sent  # eight a thread, also of those forgotten
 
 
 async def test_busy_channels_are_not_forgotten() -> None:
@@ -336,15 +335,13 @@ async def test_closing_delivers_what_can_be_delivered_and_lets_go() -> None:
 
 
 async def test_closing_does_not_wait_for_a_dead_target_forever() -> None:
-    async def hang() -> None:
-        await asyncio.sleep(30)
-
-    target = Moody(lambda calls, envelopes: hang())
+    gate = asyncio.Event()
+    target = Moody(lambda calls, envelopes: gate.wait())
     it = Broadcaster(target)
     await tell(it, Thread())
-    began = time.perf_counter()
     await it.aclose(timeout=0.1)
-    assert time.perf_counter() - began < 2
+    assert target.closed
+    assert target.inner.envelopes(CHANNEL) == []
 
 
 def test_a_broadcaster_without_a_target_is_refused() -> None:

@@ -97,6 +97,10 @@ async def answer(input):
     yield TextMessageChunkEvent(message_id="m", role="assistant", delta="hi")
 
 
+async def on_server(config, runtime):
+    return graph
+
+
 async def coroutine(input):
     return None
 
@@ -329,7 +333,9 @@ async def test_adk_agents_of_one_name_go_by_their_folders_and_answer_under_any_n
 
 
 @pytest.mark.filterwarnings("ignore:.*LlmAgentConfig is deprecated:DeprecationWarning")
-async def test_folders_of_adk_agents_are_served_as_adk_web_does(place: Path) -> None:
+async def test_folders_of_adk_agents_are_served_as_adk_web_does(
+    place: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("one", "two"):
         folder = place / "agents" / name
         folder.mkdir(parents=True)
@@ -341,6 +347,7 @@ async def test_folders_of_adk_agents_are_served_as_adk_web_does(place: Path) -> 
     async with AsyncExitStack() as stack:
         agents = await entered(stack, "agents")
         assert [each.name for each in agents] == ["agent_one", "from_yaml", "agent_two"]
+        assert "mismatch" not in caplog.text  # ADK's own servers name the app by its folder
         assert await said(agents[0]) == "hello"
         (one,) = await entered(stack, "agents/one")
         assert one.name == "agent_one"
@@ -352,13 +359,17 @@ async def test_folders_of_adk_agents_are_served_as_adk_web_does(place: Path) -> 
         ("odd.py:AIMessage", "odd.py:AIMessage: the class AIMessage is no agent: give "),
         ("odd.py:number", "odd.py:number: a int is no agent"),
         ("odd.py:coroutine", "the function coroutine is no agent"),
+        ("odd.py:on_server", "on_server needs config, runtime, and runcast gives a factory nothing or"),
         ("odd.py:nothing", "odd.py:nothing: a NoneType is no agent"),
         ("odd.py:ghost", "odd.py has no 'ghost'"),
         ("ghost.py:graph", "there is no file ghost.py"),
         ("ghost:graph", "No module named 'ghost'; install it"),
         ("broken.py:graph", "broken.py cannot be imported: ValueError: api_key is missing; set the key"),
-        ("odd.py", "name the variable too, e.g. odd.py:graph"),
-        ("src", "src is no langgraph.json, and no folder with one"),
+        ("odd.py", "name a variable, e.g. odd.py:graph"),
+        (
+            "src",
+            "src is no langgraph.json, and no folder with one or with ADK agents; name a variable, e.g. src.agent.py:",
+        ),
         ("nocolon", "is not module:name"),
         ("empty.json", "names no graphs"),
         ("torn.json", "is not JSON"),

@@ -286,3 +286,11 @@ async def test_the_former_name_of_access_is_accepted_with_a_warning() -> None:
         cast = Cast.open("memory://", door=policy)
     assert cast.access is policy
     assert cast.options.access is policy
+
+
+def test_a_setting_that_a_cast_does_not_have_is_named() -> None:
+    settings: dict[str, Any] = {"watch": False}
+    with pytest.raises(
+        TypeError, match=r"Cast has no setting 'watch': it has access, .* belong to `Cast\.open`"
+    ):
+        Cast(RunLog(MemoryStore()), **settings)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from ag_ui.core import ResumeEntry, RunStartedEvent
+from ag_ui.core import Event, ResumeEntry, RunAgentInput, RunStartedEvent
 
 from runcast.app import BadRequest, Busy, Cast, Over, Overtaken
 from runcast.app.nodes import node
 from runcast.app.nodes.handover import RunRequest, input_for
 from runcast.slim import RunLog
 from runcast.slim.stores import MemoryStore
-from tests.app.agents import asker, parrot
+from tests.app.agents import Gated, asker, parrot
 
 
 async def test_a_request_for_a_run_that_is_not_the_newest_any_more_is_refused_and_frees_the_thread() -> None:
@@ -134,6 +135,21 @@ async def test_a_small_run_asks_the_store_for_nothing_that_is_known_or_can_wait(
         assert (await cast.log.snapshot("t4")) is not None
 
 
+async def test_a_turn_behind_many_others_reads_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node, "POLL", 3_600.0)
+    monkeypatch.setattr("runcast.slim.log.committer.SHORTEST", 3_600.0)
+    store = _Counting()
+    async with Cast(RunLog(store, derive="manual"), agents=[parrot]) as cast, asyncio.timeout(60):
+        await (await cast.say("t1", "hello")).result()
+        before = store.asked.copy()
+        for n in range(5):
+            await (await cast.say("t1", f"hello {n}")).result()
+        assert store.asked - before == {"notes_about": 5, "acquire": 5, "named": 5, "append": 10}
+        given = await cast.log.input("t1", (await cast.log.runs("t1"))[-1].run_id)
+        assert given is not None
+        assert [each.role for each in given.messages] == [*("user", "assistant") * 5, "user"]
+
+
 async def test_enough_small_runs_are_compacted_together() -> None:
     async with Cast.open("memory://", agents=[parrot]) as cast, asyncio.timeout(60):
         while not (await cast.log.archive.size("t1")).segments if await cast.log.thread("t1") else True:
@@ -141,3 +157,81 @@ async def test_enough_small_runs_are_compacted_together() -> None:
             await cast.log._core.rest()
         runs = await cast.log.runs("t1")
         assert runs[-2].last_seq < 64 <= runs[-1].last_seq
+
+
+async def test_a_run_goes_on_though_its_caller_is_gone_before_it_began() -> None:
+    begins = asyncio.Event()
+
+    async def late(input: RunAgentInput) -> AsyncIterator[Event]:
+        await begins.wait()
+        async for each in parrot(input):
+            yield each
+
+    async with Cast.open("memory://", agents=[late], watch=False) as cast:
+        calling = asyncio.create_task(cast.say("t1", "one"))
+        async with asyncio.timeout(60):
+            while cast.slots.in_thread("", "t1") is None:  # noqa: ASYNC110  the launch has no event for it
+                await asyncio.sleep(0)
+        run = cast.slots.in_thread("", "t1")
+        assert run is not None
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        assert cast.slots.reserved("", "t1")
+        begins.set()
+        assert (await run.result()).status == "completed"
+        assert not cast.slots.reserved("", "t1")
+        assert [each.status for each in await cast.log.runs("t1")] == ["completed"]
+
+
+async def test_a_resume_point_does_not_wait_where_messages_do() -> None:
+    gated = Gated(1)
+    async with Cast.open("memory://", agents=[gated], watch=False, on_busy="queue") as cast:
+        run = await cast.say("t1", "one")
+        try:
+            agent, point = cast.agent(run.adapter.name), await cast.state("t1")
+            with pytest.raises(Busy, match="is active"):
+                await cast.start(agent, input_for("t1", "late"), resume=point)
+            later = await cast.say("t1", "two")
+            with pytest.raises(Busy, match="messages wait"):
+                await cast.start(agent, input_for("t1", "late"), resume=point)
+        finally:
+            gated.open()
+        assert [(await each.result()).status for each in (run, later)] == ["completed"] * 2
+
+
+class Given:
+    """An agent that keeps its inputs, asks at first, and fails when it is to."""
+
+    def __init__(self, *, fails: bool) -> None:
+        self.fails = fails
+        self.inputs: list[RunAgentInput] = []
+
+    async def __call__(self, input: RunAgentInput) -> AsyncIterator[Event]:
+        self.inputs.append(input)
+        if self.fails and len(self.inputs) == 1:
+            raise RuntimeError("the first attempt fails")
+        async for event in asker(input):
+            yield event
+
+
+async def test_a_run_that_is_resumed_has_the_tools_and_the_context_of_its_client() -> None:
+    """Its client is not there to give them again; and the state it sent may not have been stored."""
+    sent = RunAgentInput.model_validate({
+        "threadId": "t1", "runId": "r1", "messages": [], "state": {"topic": "tides"},
+        "tools": [{"name": "paint", "description": "On the page.", "parameters": {}}],
+        "context": [{"description": "page", "value": "harbour"}], "forwardedProps": {"model": "small"},
+    })  # fmt: skip
+    given = ("tools", "context", "forwarded_props")
+    agent = Given(fails=True)
+    async with Cast.open("memory://", agents=[agent], recover="off") as cast:
+        assert (await (await cast.take(agent, sent)).result()).status == "failed"
+        asked = await (await cast.resume("t1")).result()
+        assert asked.status == "interrupted"
+        await (await cast.resume("t1", {"q1": True})).result()
+    first, again, answered = agent.inputs
+    assert {name: getattr(again, name) for name in given} == {name: getattr(first, name) for name in given}
+    assert again.state == first.state == {"topic": "tides"}
+    assert {name: getattr(answered, name) for name in given} == {name: getattr(first, name) for name in given}
+    assert answered.state is None, "the run that asked has taken it"
+    assert [each.payload for each in answered.resume or ()] == [True]

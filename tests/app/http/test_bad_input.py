@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from ag_ui.core import RunAgentInput
 from pydantic import ValidationError
 
 from runcast.app import (
@@ -28,6 +29,7 @@ from runcast.app import (
     WrongMedia,
     WrongMethod,
 )
+from runcast.app.http.http_messages import check_ids
 from runcast.app.http.route_table import ROUTES
 from runcast.app.http.thread_routes import message_of
 from runcast.slim import RunLog, open_store
@@ -352,3 +354,11 @@ def test_an_error_of_ones_own_names_its_status_either_way_or_has_its_parents() -
 
     found = [(kind.status, kind.title) for kind in (InHead, AsAttribute)]
     assert found == [(418, "A teapot"), (451, "A teapot")]
+
+
+@pytest.mark.parametrize("name", ["threadId", "runId", "parentRunId"])
+def test_each_id_of_a_run_can_be_stored_and_logged(name: str) -> None:
+    check_ids(RunAgentInput.model_validate(run_input() | {name: "plain"}))
+    for bad in ("a\nb", "", "x" * 600, "\0"):
+        with pytest.raises(BadRequest, match=name):
+            check_ids(RunAgentInput.model_validate(run_input() | {name: bad}))

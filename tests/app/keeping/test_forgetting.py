@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -31,8 +32,9 @@ from websockets.exceptions import ConnectionClosed
 from runcast.adapters import Forgetting
 from runcast.adapters.adk import AdkAdapter
 from runcast.adapters.langgraph import LangGraphAdapter
-from runcast.app import Cast
-from runcast.slim import Forgotten, RunLog
+from runcast.app import Cast, EventFunction
+from runcast.app.keeping import forgetting
+from runcast.slim import Forgotten, MemoryStore, RunLog
 from runcast.slim.stores.records import Key
 from tests.app.agents import Gated, asker, parrot
 from tests.app.delays import Yielding
@@ -320,6 +322,85 @@ async def test_a_tenant_forgets_its_own_thread_alone() -> None:
         assert await ours.log.thread("t1") is None
         assert await theirs.log.thread("t1") is not None
         assert len(threads_in(saver)) == 1
+
+
+async def test_what_is_being_forgotten_here_is_not_begun_again() -> None:
+    cleaning, goes_on, cleaned = asyncio.Event(), asyncio.Event(), list[str]()
+
+    class Slow(EventFunction):
+        async def forget(self, thread_id: str) -> None:
+            cleaned.append(thread_id)
+            cleaning.set()
+            await goes_on.wait()
+
+    log = RunLog(MemoryStore(), lease_ms=60)
+    async with Cast(log, agents=[Slow(parrot, name="slow")]) as cast:
+        await (await cast.say("t1", WORD)).result()
+        forgetting = asyncio.create_task(cast.forgetter.forget("t1"))
+        async with asyncio.timeout(PATIENCE):
+            await cleaning.wait()
+            (request,) = await cast.node.notes.read("forget")
+            await until(lambda: _is_past(request.at + log.lease_ms))
+            again = asyncio.create_task(cast.forgetter.look())
+            await asyncio.wait({again}, timeout=2)
+            goes_on.set()
+            await again
+            assert await forgetting == "forgotten"
+    assert cleaned == ["t1"]
+
+
+async def test_a_thread_that_is_forgotten_again_is_erased_again_on_other_nodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, erased = MemoryStore(), list[str]()
+    async with Cast(RunLog(store), agents=[parrot]) as here, Cast(RunLog(store), work=False) as there:
+        await there.node.close()  # it looks when the test has it look
+        erase = there.followers.erase
+
+        async def noting(thread_id: str) -> None:
+            erased.append(thread_id)
+            await erase(thread_id)
+
+        monkeypatch.setattr(there.followers, "erase", noting)
+        for times in (1, 2):
+            await (await here.say("t1", WORD)).result()
+            assert await here.forget("t1") == "forgotten"
+            for _ in range(2):
+                await there.forgetter.look()
+            assert erased == ["t1"] * times
+            assert await here.log.archive.delete("t1")  # the id may be used again
+            (notice,) = await here.node.notes.read("forgotten")
+            await until(lambda at=notice.at: _is_past(at))
+
+
+async def test_an_agent_that_is_nowhere_now_is_asked_when_it_comes_back() -> None:
+    store = MemoryStore()
+    async with Cast(RunLog(store), agents=[parrot]) as cast:
+        await (await cast.say("t1", WORD)).result()
+    async with Cast(RunLog(store), agents=[asker]) as cast:
+        assert await cast.forget("t1") == "forgetting"
+        assert [each.body for each in await cast.node.notes.read("forget parrot")] == [b"t1"]
+
+
+async def test_a_run_that_does_not_stop_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stubborn(EventFunction):
+        async def stop(self, run_id: str, *, hard: bool = False) -> None:
+            """Go on."""
+
+    monkeypatch.setattr(forgetting, "STUBBORN", 0.05)
+    gated = Gated()
+    async with Cast.open("memory://", agents=[Stubborn(gated, name="stubborn")]) as cast:
+        run = await cast.start(cast.agent("stubborn"), ask())
+        driven = cast.run(run.run_id)
+        try:
+            assert await cast.forget("t1") == "forgotten"
+            assert not driven.active
+        finally:
+            gated.open()
+
+
+async def _is_past(at_ms: int) -> bool:
+    return time.time_ns() // 1_000_000 > at_ms
 
 
 async def test_a_worker_is_killed_and_its_thread_forgotten_all_the_same(url: str) -> None:

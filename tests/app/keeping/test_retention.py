@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from runcast.app import BadRequest, Cast
 from runcast.app.host.prometheus import numbers as exposed
+from runcast.app.keeping import retention
 from runcast.app.keeping.ages import age_of, kept_for
 from runcast.app.nodes.note_lease import NoteLease
 from runcast.slim import RunLog, SlimError, open_store
@@ -99,6 +100,18 @@ async def test_of_several_nodes_one_holds_the_job_and_another_takes_it_over(url:
         short = NoteLease(one.notes, "other job", lasting_ms=-1)  # it is over at once
         late = NoteLease(other.notes, "other job", lasting_ms=60_000)
         assert [await short.hold(), await late.hold(), await short.hold()] == [True, True, False]
+
+
+async def test_a_node_that_lost_the_job_removes_no_more(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "SLICE", 1)
+    await write(url, 10, "a", "b", "c")
+    async with Cast.open(url, agents=[parrot], watch=False) as other, RunLog(open_store(url)) as log:
+        cast = Cast(log, keep="5d", work=False)
+        lease = NoteLease(other.log.notes, "retention", lasting_ms=60_000)
+        assert await lease.hold()
+        await cast.retention.apply()
+        assert [each.thread_id for each in await log.threads()] == ["b", "c"]
+        assert cast.stats()["retention"]["rounds"] == 0
 
 
 async def test_many_that_reach_for_the_job_at_once_get_it_once(url: str) -> None:

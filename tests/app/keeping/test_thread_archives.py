@@ -387,6 +387,10 @@ async def test_messages_that_wait_begin_only_where_that_is_asked_for() -> None:
     assert len(rows_in(archive, "waiting")) == 2
     forged = [each.replace(b'"edge\\":\\"continue', b'"edge\\":\\"resume') for each in archive]
     assert forged != archive
+    async with Cast.open("memory://", watch=False) as cast:  # which has no agent for them
+        await imported(cast, forged, waiting=True)
+        asked = [each.request for each in await cast.queue.waiting("t1")]
+        assert [(each.edge, each.parent) for each in asked] == [("continue", None)] * 2
     for wanted in (False, True):
         async with Cast.open("memory://", agents=[parrot], watch=False) as cast:
             done = await imported(cast, forged, waiting=wanted)

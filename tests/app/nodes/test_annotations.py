@@ -181,6 +181,7 @@ async def test_many_at_once_are_all_kept_and_no_run_is_refused_for_them(tmp_path
 
 
 async def test_what_was_read_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(annotations, "KEPT", 2)  # room for one thread
     async with Cast.open("memory://", agents=[parrot], watch=False) as host:
         for thread in ("t1", "t2"):
             await (await host.say(thread, "hello")).result()
@@ -194,7 +195,6 @@ async def test_what_was_read_is_not_read_again(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(host.log, "entries", counted)
         assert await host.annotations.of("t1") == known
         assert min(places) >= known[-1].get("seq", 0)
-        monkeypatch.setattr(annotations, "KEPT", 2)  # room for one thread
         await host.annotations.of("t2")
         places.clear()
         assert await host.annotations.of("t1") == known

@@ -15,6 +15,7 @@ from runcast.app.nodes.orphans import resume_truncated
 from runcast.app.nodes.requests import HOUR_MS, decline, leave
 from runcast.slim import MemoryStore, RunLog
 from tests.app.agents import Gated, parrot
+from tests.app.nodes.stage import ask, until
 
 
 async def test_a_declined_run_is_recorded_as_started_and_failed_at_this_moment() -> None:
@@ -69,6 +70,9 @@ async def test_a_run_that_was_cut_short_is_requested_once() -> None:
         run_id = await cut_short(worker)
         assert await resume_truncated(front, "t1", "another") == []
         await worker.node.close()  # the request stays where it is
+        await front.log.notes.leave(  # a run id is unique in a thread alone
+            "elsewhere", box="stop nobody", body=b"hard", thread_id="t2", run_id=run_id, lasting_ms=HOUR_MS
+        )
         found = await resume_truncated(front, "t1", run_id)
         assert found is not None
         assert [(thread, run.run_id) for thread, run in found] == [("t1", run_id)]
@@ -92,3 +96,42 @@ async def test_a_run_that_was_cut_short_and_is_to_stay_so_is_not_requested() -> 
         await cast.log.recovery.abandon("t2")
         assert await resume_truncated(cast, "t2", "r1") is None
         assert await cast.log.notes.read("run gated") == []
+
+
+async def test_of_two_runs_of_one_id_the_one_in_this_thread_is_stopped() -> None:
+    store, gated = MemoryStore(), Gated(1)
+    async with (
+        Cast(RunLog(store), agents=[EventFunction(gated, name="gated")], recover="off") as worker,
+        Cast(RunLog(store), work=False, recover="off") as front,
+    ):
+        runs = [await worker.start(worker.agent("gated"), ask(thread_id=each)) for each in ("t1", "t2")]
+        await worker.node.close()  # what it is asked stays where it is
+        assert await front.stop("r1", thread_id="t2") == "asked"
+        asked = await front.log.notes.read(f"stop {worker.log.owner}")
+        assert [(note.key.thread_id, note.run_id) for note in asked] == [("t2", "r1")]
+        gated.open()
+        assert [(await each.result()).status for each in runs] == ["completed"] * 2
+
+
+async def test_a_stop_that_comes_late_does_not_stop_the_next_run() -> None:
+    gated = Gated(1)
+    async with Cast.open("memory://", watch=False, recover="off") as cast:
+        cast.register(gated, name="gated")
+        run = await cast.start(cast.agent("gated"), ask())
+        try:
+            await cast.log.notes.leave(
+                "late",
+                box=f"stop {cast.log.owner}",
+                body=b"hard",
+                thread_id="t1",
+                run_id="r0",
+                lasting_ms=HOUR_MS,
+            )
+
+            async def is_read() -> bool:
+                return not await cast.log.notes.about("r0")
+
+            await until(is_read)
+        finally:
+            gated.open()
+        assert (await run.result()).status == "completed"

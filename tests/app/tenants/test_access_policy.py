@@ -35,6 +35,7 @@ def test_a_name_or_an_address_means_this_machine_or_not(host: str, here: bool) -
     ("10.0.0.1", "localhost:8000", False),
     ("127.0.0.1", "example.org", False),
     ("127.0.0.1", "", False),
+    ("127.0.0.1", "lo\tcalhost", False),
 ])  # fmt: skip
 def test_a_request_is_made_here_and_for_here(address: str, host: str, here: bool) -> None:
     assert from_here(address, {"host": host}) is here
@@ -43,6 +44,7 @@ def test_a_request_is_made_here_and_for_here(address: str, host: str, here: bool
 
 @pytest.mark.parametrize(("host", "name"), [
     ("a.example:80", "a.example"), ("[::1]:8000", "::1"), ("A.example", "a.example"), ("[oops", ""), ("", ""),
+    ("lo\tcalhost", ""), ("local\nhost", ""), ("localhost\0", ""), ("local host", ""), ("localhost ", ""),
 ])  # fmt: skip
 def test_a_host_header_has_a_name(host: str, name: str) -> None:
     assert host_name(host) == name

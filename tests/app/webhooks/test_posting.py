@@ -28,6 +28,13 @@ def test_no_address_inside_is_public(address: str) -> None:
     assert not is_public(address)
 
 
+@pytest.mark.parametrize(
+    "address", [PUBLIC, "2606:4700::1111", f"::ffff:{PUBLIC}", "64:ff9b::909:909", "2002:909:909::"]
+)
+def test_an_address_that_everyone_reaches_is_public_also_where_it_is_wrapped(address: str) -> None:
+    assert is_public(address)
+
+
 @given(st.ip_addresses())
 def test_what_is_public_is_global_whatever_wraps_it(address: Any) -> None:
     if is_public(str(address)):

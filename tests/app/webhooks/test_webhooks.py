@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import re
-import time
 from base64 import b64encode
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,22 +13,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from typing import Any, cast
-from urllib.parse import urlsplit
 
-import httpx
 import orjson
 import pytest
 import standardwebhooks
-from ag_ui.core import Event, Interrupt, RunAgentInput, RunFinishedEvent, RunFinishedInterruptOutcome
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runcast.app import AnswerLinks, Cast, Gone, NotAllowed, TooLarge, Webhook
+from runcast.app import AnswerLinks, Cast, Webhook
 from runcast.app.cli.doctor import examine
-from runcast.app.errors import TooSlow
 from runcast.app.host.prometheus import numbers
-from runcast.app.http import answer_page, http_messages
-from runcast.app.http.http_messages import ApiRequest
 from runcast.app.webhooks import outbox, posting
 from runcast.app.webhooks.webhook import GAPS, signed
 from runcast.slim import MemoryStore, RunLog
@@ -39,7 +32,6 @@ from tests.app.mortal import Mortal
 from tests.app.nodes.conftest import postgres_server, url
 from tests.app.nodes.stage import ask
 from tests.app.nodes.test_queue import buried
-from tests.app.serving import serving
 from tests.app.test_telemetry import broken
 
 __all__ = ["postgres_server", "url"]
@@ -251,6 +243,27 @@ async def test_a_receiver_that_never_answers_holds_up_no_other(monkeypatch: pyte
     stuck.close()
 
 
+async def test_a_run_that_was_resumed_is_told_by_its_last_attempt_alone() -> None:
+    gated = Gated(1)
+    async with (
+        receiving() as there,
+        Cast.open("memory://", agents=[gated], webhooks=[there.hook()], recover="off") as cast,
+    ):
+        await cast.node.close()  # what is over is looked at when both attempts are
+        first = await cast.say("t1", "a word")
+        await cast.run(first.run_id).abandon()
+        await cast.log.recovery.abandon("t1")
+        gated.open()
+        last = await cast.resume("t1")
+        await last.result()
+        async with asyncio.timeout(PATIENCE):
+            while await cast.log.notes.read(outbox.ARMED, outbox.DUE):
+                await cast.outbox.look()
+                await asyncio.sleep(0.01)
+        told = [(each["type"], each["data"]["run_id"]) for each in await there.count(1)]
+        assert told == [("run.completed", last.run_id)]
+
+
 async def test_a_run_whose_process_dies_is_told_by_another_node(url: str) -> None:
     gated = Gated()
     async with receiving() as there:
@@ -348,65 +361,6 @@ def test_a_webhook_that_cannot_be_right_is_refused(url: str, secrets: tuple[str,
     assert NEW not in repr(Webhook("https://host", (NEW,)))
 
 
-async def test_a_link_shows_the_question_and_answers_it_once() -> None:
-    links = AnswerLinks("https://host", "s" * 32)
-    async with serving(
-        Cast.open("memory://", agents=[asker], answer_links=links), authorize=lambda *_: False
-    ) as host:
-        first = await (await host.cast.say("t1", "go")).result()
-        assert first.status == "interrupted"
-
-        def path(run_id: str, ago: int = 0) -> str:
-            return links.link("", "t1", run_id, now=int(time.time()) - ago).removeprefix("https://host")
-
-        link = path(first.run_id)
-        for _ in range(2):  # a mail scanner opens it too
-            page = await host.http.get(link)
-            assert (page.status_code, "go on?" in page.text) == (200, True)
-            assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
-        assert (await host.http.post(link, data={})).status_code == 400
-        evil = {"origin": "https://evil.example"}
-        assert (await host.http.post(link, data={"a0": "x"}, headers=evil)).status_code == 403
-        posts = await asyncio.gather(*(host.http.post(link, data={"a0": "yes, please"}) for _ in range(3)))
-        assert sorted(each.status_code for each in posts)[0] == 200
-        assert sum(each.status_code == 200 for each in posts) == 1
-        async with asyncio.timeout(PATIENCE):
-            while (await host.cast.log.runs("t1"))[-1].status != "completed":  # noqa: ASYNC110  the run ends by itself
-                await asyncio.sleep(0.01)
-        assert len(await host.cast.log.runs("t1")) == 2
-        assert (await host.http.get(link)).status_code == 410
-        assert (await host.http.get(path(first.run_id, 10**6))).status_code == 410
-        assert (await host.http.get(link[:-2] + "AA")).status_code == 403
-        assert (await host.http.get("/threads/t1/runs")).status_code == 403  # the link opens nothing else
-        again = await (await host.cast.say("t1", "go on")).result()
-        assert (await host.http.get(path(again.run_id))).status_code == 200
-        assert (await host.http.get(link)).status_code == 410  # it is not for the question of another run
-
-
-@pytest.mark.parametrize(
-    ("place", "name", "status"), [(ApiRequest, "read", 410), (answer_page, "told_of", 409)]
-)
-async def test_a_link_answers_no_later_question_of_the_same_id(
-    monkeypatch: pytest.MonkeyPatch, place: Any, name: str, status: int
-) -> None:
-    links, known = AnswerLinks("https://host", "s" * 32), getattr(place, name)
-    async with serving(Cast.open("memory://", agents=[asker], answer_links=links)) as host:
-        first = await (await host.cast.say("t1", "go")).result()
-
-        async def meanwhile(*given: Any) -> Any:
-            found = await known(*given)
-            monkeypatch.setattr(place, name, known)
-            await (await host.cast.resume("t1", {"q1": "by its owner"})).result()
-            await (await host.cast.say("t1", "again")).result()
-            return found
-
-        monkeypatch.setattr(place, name, meanwhile)
-        link = links.link("", "t1", first.run_id, now=int(time.time())).removeprefix("https://host")
-        assert (await host.http.post(link, data={"a0": "by the link"})).status_code == status
-        statuses = [each.status for each in await host.cast.log.runs("t1")]
-        assert statuses == ["interrupted", "completed", "interrupted"]
-
-
 async def test_a_letter_that_is_under_way_goes_with_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "GAPS", (0.0, 0.0))
     async with receiving() as there:
@@ -424,55 +378,3 @@ async def test_a_letter_that_is_under_way_goes_with_its_thread(monkeypatch: pyte
                     await asyncio.sleep(0.01)
             assert cast.outbox.stats()["failures"] > 0
             assert await cast.log.notes.read(outbox.DEAD) == []
-
-
-async def test_a_question_is_text_to_the_page_that_asks_it() -> None:
-    async def sly(input: RunAgentInput) -> AsyncIterator[Event]:
-        asked = Interrupt(id="q", reason="r", message="<script>go</script>")
-        yield RunFinishedEvent(
-            thread_id=input.thread_id,
-            run_id=input.run_id,
-            outcome=RunFinishedInterruptOutcome(interrupts=[asked]),
-        )
-
-    links = AnswerLinks("https://host", "s" * 32)
-    async with serving(Cast.open("memory://", agents=[sly], answer_links=links)) as host:
-        run = await (await host.cast.say("t1", "go")).result()
-        link = links.link("", "t1", run.run_id, now=int(time.time())).removeprefix("https://host")
-        page = (await host.http.get(link)).text
-        assert "&lt;script&gt;go" in page
-        assert "<script" not in page
-
-
-async def test_the_form_of_a_link_has_a_deadline_and_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_messages, "BODY_TIMEOUT", 0.2)
-    links = AnswerLinks("https://host", "s" * 32)
-    async with serving(Cast.open("memory://", agents=[asker], answer_links=links)) as host:
-        first = await (await host.cast.say("t1", "go")).result()
-        link = links.link("", "t1", first.run_id, now=int(time.time())).removeprefix("https://host")
-        assert (await host.http.post(link, data={"a0": "x" * 100_001})).status_code == TooLarge.status
-        reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(host.url).port)
-        head = (
-            f"POST {link} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\n"
-        )
-        writer.write(f"{head}content-length: 100\r\n\r\na0=".encode())
-        async with asyncio.timeout(PATIENCE):
-            assert f" {TooSlow.status} ".encode() in await reader.readline()
-        writer.close()
-
-
-def test_only_our_links_are_read_and_only_in_their_time() -> None:
-    links, other = AnswerLinks("https://host", "s" * 32), AnswerLinks("https://host", "t" * 32)
-    token = links.link("acme", "t 1", "r1", now=1_000).rpartition("/")[2]
-    assert links.read(token, now=2_000)[:3] == ("acme", "t 1", "r1")
-    for bad in ("", "x", token[:-1], "A" + token[1:], token + "A"):
-        with pytest.raises(NotAllowed):
-            links.read(bad, now=2_000)
-    with pytest.raises(NotAllowed):
-        other.read(token, now=2_000)
-    with pytest.raises(Gone):
-        links.read(token, now=1_000 + links.lasting)
-    with pytest.raises(ValueError, match="at least 32"):
-        AnswerLinks("https://host", "short")
-    assert "s" * 32 not in repr(links)
-    assert httpx.URL(links.link("", "t", "r", now=1)).path.startswith("/answers/")

@@ -106,6 +106,18 @@ def test_a_time_that_is_none(stamp: str):
     assert refusal.status == 401
 
 
+def test_a_time_of_any_length_is_refused_with_a_sentence():
+    for stamp in ("9" * 13, "9" * 5_000):
+        refusal = RequestGuard(KEY, SECRET).check(
+            "GET", PATH, [("auth_key", KEY), ("auth_timestamp", stamp)], b"", now=NOW
+        )
+        assert refusal is not None
+        assert (refusal.status, refusal.sentence) == (
+            401,
+            "auth_timestamp must be seconds since the Unix epoch",
+        )
+
+
 def test_each_is_served_once_and_reading_as_often_as_one_likes():
     guard = RequestGuard(KEY, SECRET)
     assert check(guard) is None

@@ -61,7 +61,7 @@ async def run(settings: Settings, served: Served) -> None:
         await cast.opened()
         if settings.recover != "off":
             await cast.recover(settings.recover)
-        log.info("garbage collections leave out the %s objects of the start", f"{freeze():,}")
+        log.debug("garbage collections leave out the %s objects of the start", f"{freeze():,}")
         first = cast.access.first_url(address(listening))
         say(f"runcast is at {first}")
         if settings.browser and settings.page:

@@ -50,8 +50,10 @@ def find(text: str) -> list[Target]:
 def _in_project(text: str, path: Path) -> list[Target]:
     projects = [found for each in frameworks() if (found := each.project(path)) is not None]
     if not projects:
-        hint = f"name the variable too, e.g. {text}:graph" if path.suffix == ".py" else "it has no agent"
-        raise BadRequest(f"{text} is no langgraph.json, and no folder with one or with ADK agents: {hint}")
+        example = f"{text}:graph" if path.suffix == ".py" else str(path / "agent.py:graph")
+        raise BadRequest(
+            f"{text} is no langgraph.json, and no folder with one or with ADK agents; name a variable, e.g. {example}"
+        )
     project = projects[-1]  # a folder with a manifest may look like another framework's, too
     _enter(project)
     return [
@@ -133,6 +135,12 @@ def _factory_call(found: Any, config: Mapping[str, Any]) -> Callable[[], Any] | 
         return found
     if len(needed) == 1 and _is_config(needed[0]):
         return partial(found, {"configurable": {}, **config})
+    if len(needed) > 1:
+        names = ", ".join(each.name for each in needed)
+        raise BadRequest(
+            f"{found.__name__} needs {names}, and runcast gives a factory nothing or a RunnableConfig: "
+            "name a function without parameters that calls it"
+        )
     return None
 
 

@@ -51,7 +51,9 @@ def described(found: object) -> str:
 
 def _is_event_function(agent: Any) -> bool:
     """Whether this can be called with a run's input alone, and may return events; only a call shows if it does."""
-    if isinstance(agent, type) or not callable(agent) or inspect.iscoroutinefunction(agent):
+    if isinstance(agent, type) or not callable(agent):
+        return False
+    if inspect.iscoroutinefunction(agent) or inspect.isgeneratorfunction(agent):
         return False
     try:
         inspect.signature(agent).bind(object())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypedDict
 from uuid import uuid4
 
@@ -99,4 +99,10 @@ def options_from(settings: CastSettings) -> CastOptions:
     if door is not None and "access" not in given:
         warnings.warn("`door=` is called `access=` now", DeprecationWarning, stacklevel=3)
         given["access"] = door
+    known = [each.name for each in fields(CastOptions)]
+    if unknown := sorted(given.keys() - set(known)):
+        raise TypeError(
+            f"Cast has no setting {', '.join(map(repr, unknown))}: it has {', '.join(sorted(known))}. "
+            "Settings that make the log and the hub, such as `watch`, belong to `Cast.open`."
+        )
     return CastOptions(**given)

@@ -6,7 +6,8 @@ Knows how a stream of events begins and ends; does not know what the function do
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from typing import Any, cast
 
 from ag_ui.core import (
     AgentCapabilities,
@@ -19,6 +20,7 @@ from ag_ui.core import (
     RunFinishedEvent,
     RunStartedEvent,
 )
+from pydantic import BaseModel
 
 from runcast.adapters import Failure, ResumePoint, RunFrame, RunIds, failure
 from runcast.adapters.driving.pumps import Pumps
@@ -40,7 +42,10 @@ class EventFunction:
         """The function's events, from RUN_STARTED to one terminal event, even if it raises."""
 
         async def opened() -> tuple[AsyncIterator[Event], _Whole]:
-            return _closable(self._function(input)), _Whole(input)
+            own = [
+                message.model_copy() for message in input.messages
+            ]  # the function may change what it is given
+            return _closable(self._function(input.model_copy(update={"messages": own}))), _Whole(input)
 
         return self._pumps.run(input.run_id, opened)
 
@@ -99,10 +104,18 @@ class _Whole:
         return self._frame.started()
 
 
-async def _closable(events: AsyncIterator[Event]) -> AsyncGenerator[Event]:
+async def _closable(events: Any) -> AsyncGenerator[Event]:
     """The events as a generator, which can be closed whatever iterator the function returned."""
+    if not isinstance(cast("object", events), AsyncIterable):
+        raise TypeError(
+            f"an agent is an async generator function that yields AG-UI events; this one returned a {type(events).__name__}"
+        )
     async for event in events:
-        yield event
+        if not isinstance(event, BaseModel):
+            raise TypeError(
+                f"an agent yields AG-UI events, of ag_ui.core; this one yielded a {type(event).__name__}"
+            )
+        yield cast("Event", event)
 
 
 def _now() -> int:

@@ -26,6 +26,7 @@ from runcast.slim import AgentState, Conflict, Forgotten, RunInfo, SlimError
 
 if TYPE_CHECKING:
     from runcast.app.host.cast import Cast
+    from runcast.slim.archive.info import Claim as Claimed
 
 
 Claim = Callable[[], Awaitable[None]]
@@ -149,7 +150,7 @@ class Launcher:
         if taken.notes:
             self._cast.slots.note(self._cast.tenant, start.thread_id)
         try:
-            plan = without_unfinished(start.adapter, await self._plan(start, fresh=taken.fresh))
+            plan = without_unfinished(start.adapter, await self._plan(start, taken))
             await start.claim()
             return plan
         except BaseException:
@@ -157,17 +158,23 @@ class Launcher:
                 await log.recovery.abandon(start.thread_id)
             raise
 
-    async def _plan(self, start: Launch, *, fresh: bool) -> RunPlan:
+    async def _plan(self, start: Launch, taken: Claimed) -> RunPlan:
         """The run as the thread stands now; the caller holds the lease."""
         cast, request, thread_id = self._cast, start.request, start.thread_id
         parent = None if request.parent is None else await self._parent(request, thread_id, request.parent)
         anew = parent is None and request.edge == "branch"
-        state = None if anew or fresh else await cast.state(thread_id, request.parent)
+        state = None
+        if not (anew or taken.fresh):
+            state = await cast.threads.state_under(taken, thread_id, request.parent)
+            taken.before = None if state is None else state.history
         resume, attempt, before = start.resume, 1, None
         if parent is not None and state is not None and request.edge == "resume":
             attempt = parent.attempt + 1
             before = (await cast.threads.metadata_of(thread_id, parent)).get("traceparent")
             check_answers(request, parent, state)
+            asked = await cast.log.input(thread_id, parent.run_id) if request.by_host else None
+            if asked is not None:
+                request = request.as_before(thread_id, start.run_id, asked)
             if request.unfinished:
                 resume = to_finish(state)
         if anew:
@@ -229,6 +236,7 @@ class Launcher:
             self._cast.followers.follow(run)
 
     def _over(self, run: LocalRun) -> None:
+        self._cast.threads.remember(run)
         self._begin_next(run.thread_id)  # in a task, which finds the thread free
         self._cast.slots.free(self._cast.tenant, run.thread_id, run.run_id)
         self._cast.outbox.ring(run.thread_id, run.run_id)

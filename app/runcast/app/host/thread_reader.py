@@ -1,20 +1,28 @@
 """Reads a thread from the log: its state, runs, size, agent, and the whole of a message or a tool's result.
 
+Remembers what the newest runs of this process left, so that the next turn of a thread costs the same however long it is.
 Knows the log and snapshots; does not know which runs are active here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from ag_ui.core import Message, RunStartedEvent, ToolCallResultEvent
 
 from runcast.app.errors import NotFound
+from runcast.app.runs.newest import Newest
 from runcast.slim import AgentState, RunInfo, RunLog, SlimSerializer, UnknownThread, fold
 from runcast.slim.folding.run_metadata import RunMetadata, metadata_of
 
+if TYPE_CHECKING:
+    from runcast.app.runs.run import Left, LocalRun
+    from runcast.slim.archive.info import Claim
+
+REMEMBERED = 32_000_000  # bytes of what runs have left
 _PAGE = 1_000  # entries read at once
 
 
@@ -24,6 +32,26 @@ class Threads:
     def __init__(self, log: RunLog, serializer: SlimSerializer) -> None:
         self._log = log
         self._serializer = serializer
+        self._left: Newest[Left] = Newest(REMEMBERED)  # by thread
+
+    def remember(self, run: LocalRun) -> None:
+        """Remember what a run has left."""
+        left = run.left
+        if left is not None and "state" in left.snapshot:  # a state too big for a snapshot is read again
+            self._left.put(run.thread_id, left, left.weight)
+
+    def forget(self, thread_id: str) -> None:
+        """Remember nothing of a thread."""
+        self._left.take(thread_id)
+
+    async def state_under(self, claim: Claim, thread_id: str, run_id: str | None) -> AgentState | None:
+        """As `state`, for the holder of the thread's lease."""
+        left = self._left.take(thread_id)  # its thread moves on now
+        if left is None or (left.seq, left.history) != (claim.seq, claim.history):
+            return await self.state(thread_id, run_id)
+        if run_id not in (None, left.state.run_id):
+            return await self.state(thread_id, run_id)
+        return _joined(self._kept(left.snapshot), left.state)
 
     async def state(self, thread_id: str, run_id: str | None = None) -> AgentState | None:
         """The whole state of a thread, as a run left it; None for a thread that has no run."""
@@ -31,29 +59,15 @@ class Threads:
             events = await self._log.restore(thread_id, run_id)
         except UnknownThread:
             return None
-        kept = await self._snapshot_state(thread_id, run_id)
-        built = AgentState.from_events(events, base=None)
-        if kept is None:
-            return built
-        # The snapshot has steps, times and the framework's position; the log has every message and the whole state.
-        return replace(
-            kept,
-            history=built.history,
-            half_said=built.half_said,
-            content_bytes=built.content_bytes,
-            state=built.state,
-            interrupts=built.interrupts,
-            status=built.status,
-            run_id=built.run_id,
-            pending_tool_call_ids=built.pending_tool_call_ids,
-            framework=built.framework or kept.framework,
-        )
-
-    async def _snapshot_state(self, thread_id: str, run_id: str | None) -> AgentState | None:
         kept = await self._log.snapshot(thread_id)
+        built = AgentState.from_events(events, base=None)
         if kept is None or (run_id is not None and kept.run_id != run_id):
-            return None
-        return self._serializer.deserialize(kept.data)
+            return built
+        return _joined(self._kept(kept.data), built)
+
+    def _kept(self, snapshot: Mapping[str, Any]) -> AgentState:
+        """What only the snapshot has."""
+        return self._serializer.deserialize({**snapshot, "messages": []})
 
     async def snapshot(self, thread_id: str) -> dict[str, Any]:
         """The newest snapshot that was kept, or one made now."""
@@ -119,3 +133,19 @@ class Threads:
         if found is None:
             raise NotFound(f"no result of a tool call {call_id!r} is in thread {thread_id!r}")
         return found
+
+
+def _joined(kept: AgentState, built: AgentState) -> AgentState:
+    """A snapshot has steps, times and the framework's position; the events have every message and the whole state."""
+    return replace(
+        kept,
+        history=built.history,
+        half_said=built.half_said,
+        content_bytes=built.content_bytes,
+        state=built.state,
+        interrupts=built.interrupts,
+        status=built.status,
+        run_id=built.run_id,
+        pending_tool_call_ids=built.pending_tool_call_ids,
+        framework=built.framework or kept.framework,
+    )

@@ -23,6 +23,7 @@ KINDS = {
     "ts": "text/plain; charset=utf-8",
 }
 PRICED = {"input", "output", "cached"}
+NOT_COMPILED = "this host has no page, because its checkout was not compiled: run `make web` there"
 HASHED = "assets/"  # files whose names change with their content
 
 

@@ -24,7 +24,7 @@ from runcast.app.http.http_messages import (
     query_of,
 )
 from runcast.app.http.openapi import ApiRoute
-from runcast.app.http.page import PageFile, find_file
+from runcast.app.http.page import NOT_COMPILED, PageFile, find_file
 from runcast.app.http.problems import problem
 from runcast.app.http.route_table import ROUTES, SOCKETS
 from runcast.app.tenants.access_policy import COOKIE, STRANGER, own_origin
@@ -53,6 +53,8 @@ class Site:
     def __init__(self, cast: Cast, options: HttpOptions) -> None:
         self.cast = cast
         self.options = options
+        if options.page and not find_file(""):
+            logger.warning(NOT_COMPILED)
         self._hubs: dict[str, HubApp] = {}  # by tenant
         self._refused: set[str] = set()  # origins that were reported
         self.router = Router(
@@ -188,7 +190,10 @@ class Resource:
         await answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive) -> Answer | EventStream | HubApp:
-        page = find_file("/".join(scope[SEGMENTS])) if self.site.options.page else None
+        path, paged = "/".join(scope[SEGMENTS]), bool(self.site.options.page)
+        page = find_file(path) if paged else None
+        if paged and not page and not path and scope["method"] in ("GET", "HEAD"):
+            raise NotFound(NOT_COMPILED)
         known = sorted({*self.rows, *(("GET",) if page else ())})
         if not known:
             raise NotFound("nothing is here")

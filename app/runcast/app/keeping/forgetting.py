@@ -75,7 +75,7 @@ class Forgetter:
         try:
             async with asyncio.timeout(2 * lease + 2 * STUBBORN):
                 self.forgotten += await self._delete(thread_id)
-            await cast.followers.erase(thread_id)
+            await _erase(cast, thread_id)
             await cast.log.notes.leave(
                 note_id(NOTICES, cast.tenant, thread_id),
                 box=NOTICES,
@@ -153,7 +153,7 @@ class Forgetter:
         for note in notices:
             if self._seen.get(note.id) != note.at:
                 thread_id: str = orjson.loads(note.body)["thread_id"]
-                await self._each(note, self._view(note).followers.erase(thread_id))
+                await self._each(note, _erase(self._view(note), thread_id))
                 self._seen[note.id] = note.at
         self._seen = {note.id: note.at for note in notices if note.id in self._seen}
         for name in self._own():
@@ -182,3 +182,10 @@ class Forgetter:
             raise
         except Exception:
             logger.exception("a forgotten thread is cleaned up later, by note %r", note.id)
+
+
+async def _erase(cast: Cast, thread_id: str) -> None:
+    """Drop what this process holds of a forgotten thread."""
+    cast.threads.forget(thread_id)
+    cast.annotations.forget(thread_id)
+    await cast.followers.erase(thread_id)

@@ -21,6 +21,7 @@ from typing_extensions import TypedDict  # pydantic asks for this one before Pyt
 from runcast.app.errors import AppError, BadRequest, Busy, NotFound
 from runcast.app.nodes.handover import note_id
 from runcast.app.nodes.requests import HOUR_MS
+from runcast.app.runs.newest import Newest
 from runcast.slim import Conflict, Forgotten, Note, UnknownThread
 from runcast.slim.folding.run_metadata import run_metadata
 from runcast.slim.values.type_guards import is_object
@@ -89,7 +90,7 @@ class Annotations:
 
     def __init__(self, cast: Cast) -> None:
         self._cast = cast
-        self._read: dict[str, Standing] = {}  # by thread, the one asked for last at the end
+        self._read: Newest[Standing] = Newest(KEPT)  # by thread
 
     async def of(self, thread_id: str) -> list[Annotation]:
         """The thread's annotations as they stand, oldest first: the newest of each id, without those taken back."""
@@ -97,16 +98,18 @@ class Annotations:
 
     async def _standing(self, thread_id: str) -> Standing:
         """The thread's annotations; of what was read before, nothing is read again."""
-        found = self._read.pop(thread_id, None) or Standing()
+        found = self._read.take(thread_id) or Standing()
         try:
             await self._read_on(thread_id, found)
         except UnknownThread:  # its history is another one now, or what stood here is pruned
             found = Standing()
             await self._read_on(thread_id, found)
-        self._read[thread_id] = found
-        while sum(len(each.by_id) + 1 for each in self._read.values()) > KEPT:
-            del self._read[next(iter(self._read))]
+        self._read.put(thread_id, found, len(found.by_id) + 1)
         return found
+
+    def forget(self, thread_id: str) -> None:
+        """Hold nothing of a thread."""
+        self._read.take(thread_id)
 
     async def _read_on(self, thread_id: str, found: Standing) -> None:
         while entries := await self._cast.log.entries(thread_id, found.after, _PAGE, epoch=found.history):

@@ -83,9 +83,24 @@ class RunRequest:
         head, _, given = body.partition(b"\n")
         return cls(input=decode_input(given) if given else None, **orjson.loads(head))
 
+    @property
+    def by_host(self) -> bool:
+        """Whether no client gives tools, context or forwarded properties with it."""
+        return self.input is None or self.append
+
+    def as_before(self, thread_id: str, run_id: str, before: RunAgentInput) -> RunRequest:
+        """The request with what a client gave the run that this one resumes, and its state if that run was cut short."""
+        given = self._given(thread_id, run_id)
+        same = {"tools": before.tools, "context": before.context, "forwarded_props": before.forwarded_props}
+        state = {"state": before.state} if self.unfinished else {}
+        return replace(self, input=given.model_copy(update={**same, **state}), append=True)
+
+    def _given(self, thread_id: str, run_id: str) -> RunAgentInput:
+        return self.input or input_for(thread_id, run_id, parent=self.parent)
+
     def with_history(self, thread_id: str, run_id: str, history: Sequence[Message]) -> RunAgentInput:
         """The input to run, with the thread's messages where the request has none of its own."""
-        given = self.input or input_for(thread_id, run_id, parent=self.parent)
+        given = self._given(thread_id, run_id)
         if self.input is not None and not self.append:
             return given
         own = [message for message in history if message.role != "activity"]
@@ -277,6 +292,8 @@ class RemoteRun:
         self._after = entry.seq
         if steered_run(entry.event) == self.run_id:
             self.into = entry.run_id
+        elif entry.run_id == self.run_id:  # it begins after all: the run that was handed it has died
+            self.into = None
         if entry.run_id != (self.into or self.run_id):
             return
         self.last_seq = entry.seq
@@ -294,6 +311,8 @@ class RemoteRun:
         return True
 
     async def _is_truncated(self) -> bool:
+        if self.into is not None and self._waits is not None and await self._waits():
+            return False  # the run that was handed it has not kept it: another one takes it
         found = [
             run
             for thread, run in await self._log.find(self.into or self.run_id)

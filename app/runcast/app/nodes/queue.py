@@ -63,12 +63,14 @@ class Queue:
         policy: OnBusy = on_busy or cast.agents.on_busy(adapter.name) or cast.options.on_busy
         if policy not in get_args(OnBusy):
             raise BadRequest(f"on_busy is one of {', '.join(get_args(OnBusy))}, not {policy!r}")
+        if resume is not None:  # it is of this moment, and no note holds it
+            policy = "refuse"
         waiting = await self.waiting(thread_id)
         if not waiting or (policy == "refuse" and await self._asks(thread_id)):
             try:
                 return await cast.launcher.launch(request, thread_id, run_id, adapter=adapter, resume=resume)
             except Busy:
-                if policy == "refuse" or resume is not None:
+                if policy == "refuse":
                     raise
         elif policy == "refuse":
             raise Busy("messages wait in this thread: let this one wait too (`on_busy`), or withdraw them")
@@ -218,7 +220,11 @@ class Queue:
             return False
         here = cast.slots.in_thread(cast.tenant, thread_id)
         state = await cast.state(thread_id) if here is None else here.state
-        return state is not None and any(each.id == first.message.id for each in state.history)
+        if state is None or all(each.id != first.message.id for each in state.history):
+            return False
+        if here is not None:  # what this process knows may not be stored yet, and only the note has it then
+            await cast.log.flush(thread_id)
+        return True
 
     async def _steer(self, thread_id: str, waiting: list[Waiting]) -> None:
         """Let the run that is active here take the messages that are for it."""

@@ -10,10 +10,18 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ag_ui.core import Event, RunErrorEvent, RunFinishedEvent, RunStartedEvent, TextMessageEndEvent
+import orjson
+from ag_ui.core import (
+    Event,
+    RunErrorEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+)
 
 from runcast.adapters import Adapter, failure
 from runcast.app.errors import AppError
@@ -22,6 +30,7 @@ from runcast.app.runs.run_plan import RunPlan
 from runcast.app.telemetry import RunSpan, run_span
 from runcast.slim import Conflict, RunLog, SlimError, SlimSerializer, SnapshotTaker
 from runcast.slim.folding.run_metadata import METADATA_KEY, metadata_of
+from runcast.slim.snapshots.message_weight import weight
 from runcast.slim.tasks import end
 from runcast.slim.values.lifecycles import DELTAS
 
@@ -30,7 +39,26 @@ if TYPE_CHECKING:
 
 Run = RunHandle  # what `Cast.start` returns, as annotations name it
 
+MESSAGE = 1_000  # bytes of a message beside its text
+
 log = logging.getLogger("runcast.app")
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a run leaves: the state of its thread at a place of the log, and the snapshot of it."""
+
+    seq: int
+    history: str  # the epoch bound to that place
+    state: AgentState
+    snapshot: dict[str, Any]
+
+    @property
+    def weight(self) -> int:
+        """Roughly the bytes that it takes."""
+        messages = self.state.history
+        shown = sum(len(orjson.dumps(each.content)) for each in messages if each.role == "activity")
+        return self.state.content_bytes + shown + MESSAGE * (len(messages) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +100,9 @@ class LocalRun:
             base=plan.base,
             agent_id=adapter.name,
         )
-        self._snapshot_seq = 0  # of the last snapshot
+        self._snapshot: dict[str, Any] = {}  # the last one
+        self._snapshot_seq = 0
+        self._last: Entry | None = None
         self._ended = ended
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._terminal: Terminal | None = None
@@ -81,6 +111,7 @@ class LocalRun:
         self._turn = asyncio.Lock()  # of the log's next entry: the adapter's, or one announced
         self._span = RunSpan(None)
         self._expected: dict[str, tuple[Event, Callable[[], None]]] = {}  # by message id
+        self._handed: list[Event] = []  # a message that the run was handed, until it is whole
 
     def begin(self) -> None:
         """Drive the run, in a task of its own."""
@@ -100,6 +131,20 @@ class LocalRun:
     def state(self) -> AgentState:
         """The thread as this run has left it so far."""
         return self._snapshots.builder.state()
+
+    @property
+    def left(self) -> Left | None:
+        """What the next run of the thread begins with, if this one has ended by itself.
+
+        None where an id stands twice: only the log knows whether two places hold one message.
+        """
+        last, state = self._last, self.state
+        if self._terminal is None or last is None or self._snapshot_seq < last.seq:
+            return None
+        if len({each.id for each in state.history}) < len(state.history):
+            return None
+        exact = sum(map(weight, state.history))  # counted as it grew, it is a little off in odd streams
+        return Left(last.seq, last.history, replace(state, content_bytes=exact), self._snapshot)
 
     async def result(self) -> RunResult:
         """Wait for the end. Cancelling the wait does not stop the run."""
@@ -126,7 +171,7 @@ class LocalRun:
             return True
 
     def expect(self, message_id: str, event: Event, then: Callable[[], None]) -> None:
-        """Record an event behind the adapter's message of this id."""
+        """Record an event with the adapter's message of this id, which is written whole: its note goes when it is."""
         self._expected[message_id] = (event, then)
 
     def expects(self, message_id: str) -> bool:
@@ -161,7 +206,7 @@ class LocalRun:
             async with aclosing(self._events()) as events:
                 async for event in events:
                     # a delta may go before or after what is announced
-                    if type(event) in DELTAS and not self._abandoned:
+                    if type(event) in DELTAS and not (self._abandoned or self._handed):
                         await self._append(event)
                         continue
                     async with self._turn:
@@ -210,17 +255,33 @@ class LocalRun:
         elif isinstance(event, RunFinishedEvent | RunErrorEvent):
             self._terminal = event
         self._span.feed(event)
-        await self._append(event)
-        if self._expected and isinstance(event, TextMessageEndEvent) and self.expects(event.message_id):
-            behind, then = self._expected.pop(event.message_id)
-            await self._append(behind)
-            then()
+        if self._handed or (isinstance(event, TextMessageStartEvent) and self.expects(event.message_id)):
+            await self._take_in(event)
+        else:
+            await self._append(event)
+
+    async def _take_in(self, event: Event) -> None:
+        """Keep an event of a message that the run was handed, and write the message whole, with the event behind it.
+
+        A process that dies before has written nothing of it, and its note waits on.
+        """
+        self._handed.append(event)
+        due = self._expected.pop(event.message_id, None) if isinstance(event, TextMessageEndEvent) else None
+        if due is None and self._terminal is None:
+            return
+        events, self._handed = self._handed, []
+        if due is not None:
+            events.append(due[0])
+        for entry in await self._log.append_many(self.thread_id, events, on_entry=self._entered):
+            self._last, self.last_seq = entry, entry.seq
+        if due is not None:
+            due[1]()
 
     async def _append(self, event: Event) -> None:
         entry = await self._log.append(self.thread_id, event, on_entry=self._entered)
         if entry is None:
             return
-        self.last_seq = entry.seq
+        self._last, self.last_seq = entry, entry.seq
         if not self._begun.done():
             self.first_seq, self.epoch = entry.seq, entry.epoch
             self._begun.set_result(None)
@@ -229,7 +290,7 @@ class LocalRun:
         """Follow what is about to be written; returns a snapshot that is due."""
         data = self._snapshots.feed(entry)
         if data is not None:
-            self._snapshot_seq = entry.seq
+            self._snapshot, self._snapshot_seq = data, entry.seq
         return data
 
     def _completed(self, event: RunStartedEvent) -> RunStartedEvent:

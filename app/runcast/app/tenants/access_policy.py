@@ -153,7 +153,12 @@ def is_loopback(host: str) -> bool:
 
 
 def host_name(host: str) -> str:
-    """The name in a Host header, without port and brackets; "" when there is none."""
+    """The name in a Host header, without port and brackets; "" when there is none.
+
+    `urlsplit` drops tabs and line breaks, which would make a name of one that is none: `lo<tab>calhost`.
+    """
+    if not host.isprintable() or " " in host:
+        return ""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
