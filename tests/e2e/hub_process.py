@@ -12,7 +12,6 @@ import asyncio
 import json
 import resource
 import sys
-import time
 from pathlib import Path
 
 import uvicorn
@@ -40,7 +39,7 @@ class Service:
         text = "x" * max(1, size - 220)
         peak = resident()
         for at in range(count):
-            await self.hub.publish(channel_for("s1"), [self.log.next(text=text, at=time.time())])
+            await self.hub.publish(channel_for("s1"), [self.log.next(text=text)])
             if at % 40 == 39:
                 await asyncio.sleep(0.0015)
                 peak = max(peak, resident())

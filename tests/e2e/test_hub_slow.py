@@ -6,7 +6,6 @@ import asyncio
 import json
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -73,8 +72,8 @@ async def stalled(port: int, target: str = TARGET) -> asyncio.StreamWriter:
     return writer
 
 
-async def follow(port: int, count: int, late: list[float]) -> list[int]:
-    """Everything a healthy reader gets; how late each was."""
+async def follow(port: int, count: int) -> list[int]:
+    """Everything a healthy reader gets."""
     seqs: list[int] = []
     while not seqs or seqs[-1] != count:
         after = f"&after={seqs[-1] if seqs else 0}&epoch={EPOCH}"
@@ -86,7 +85,6 @@ async def follow(port: int, count: int, late: list[float]) -> list[int]:
                     said = json.loads(text)
                     if "seq" in said:
                         seqs.append(said["seq"])
-                        late.append(time.time() - said["payload"].get("at", time.time()))
                         if seqs[-1] == count:
                             break
             except ConnectionClosed:
@@ -100,16 +98,13 @@ async def test_one_that_never_reads_costs_nothing_while_a_hundred_thousand_go_ou
     async with hub_process(skin) as process:
         await process.ask("publish 1 500")
         dead = await stalled(process.port)
-        late: list[float] = []
         async with asyncio.timeout(110), asyncio.TaskGroup() as group:
-            healthy = [group.create_task(follow(process.port, count, late)) for _ in range(2)]
+            healthy = [group.create_task(follow(process.port, count)) for _ in range(2)]
             await asyncio.sleep(0.3)
             said = await process.ask(f"publish {count - 1} 500")
         assert [task.result() for task in healthy] == [list(range(1, count + 1))] * 2
         assert said["stats"]["slow_cuts"] >= 1
         assert said["peak"] - process.rss < 30 * MIB
-        late.sort()
-        assert late[int(len(late) * 0.99)] < 5  # ever later, if the hub waited for it
         dead.transport.abort()
 
 
@@ -121,12 +116,12 @@ async def test_who_is_cut_off_is_really_dropped(skin: str):
         before = len(served.uvicorn.server_state.connections)
         dead = [await stalled(served.port, served.path + TARGET) for _ in range(3)]
         await served.quiet(4)
-        reading = asyncio.create_task(read(healthy, 400))
-        for _ in range(400):
+        for n in range(1, 401):  # each is written when its publish returns, and is there before the next
+            written = hub.stats()["bytes_out"]
             await served.publish([log.next(text="x" * 60_000)])
-            await asyncio.sleep(0.001)
-        assert await reading == list(range(1, 401))
-        assert hub.stats()["slow_cuts"] == 3
+            assert hub.stats()["bytes_out"] - written >= 60_000
+            assert (await read(healthy, n))[-1] == n
+        assert (hub.stats()["slow_cuts"], hub.stats()["timeouts"]) == (3, 0)
         assert hub.stats()["connections"] == 1
         assert hub.stats()["buffered"] < 200_000
         # Not only forgotten: the transports of the server behind the skin are gone too.
@@ -220,14 +215,12 @@ async def test_sigterm_sends_everybody_away_to_come_back_at_once():
         async with connect(url + TARGET) as plain, connect(f"{url}/app/app-key?protocol=7") as pusher:
             await plain.recv(), await pusher.recv()
             dead = await stalled(process.port)
-            start = time.monotonic()
             process.process.send_signal(signal.SIGTERM)
             await plain.wait_closed(), await pusher.wait_closed()
             assert (plain.close_code, pusher.close_code) == (4200, 4200)
             said = await process.answer()
             assert said["closes"] == {"4200": 3}
             assert await process.process.wait() == 0
-            assert time.monotonic() - start < 4
             dead.transport.abort()
 
 
@@ -236,10 +229,8 @@ async def test_a_second_sigterm_does_not_wait():
         dead = await stalled(process.port)
         process.process.send_signal(signal.SIGTERM)
         await asyncio.sleep(0.3)
-        start = time.monotonic()
         process.process.send_signal(signal.SIGTERM)
-        assert await process.process.wait() == -signal.SIGTERM
-        assert time.monotonic() - start < 3
+        assert await process.process.wait() == -signal.SIGTERM  # 0 is the end of one that waited
         dead.transport.abort()
 
 

@@ -255,6 +255,11 @@ async def test_a_failure_says_what_failed(host: Served, browser: Browser) -> Non
     await looked_at(tab, host, "failed")
     shown = await tab.js("document.querySelector('.banner[role=alert]').textContent")
     assert shown == "The run failed. TIMEOUT: The model did not answer."
+    await tab.size(390, 860)
+    sizes = "(it => [it.clientWidth, it.querySelector('b').offsetHeight])(document.querySelector('.banner[role=alert]'))"
+    width, height = await tab.js(sizes)
+    assert width > 300
+    assert height < 40  # its first words stand on one line, and are no column of their own
     assert await tab.js("document.getElementById('status').textContent") == "Failed"
 
 

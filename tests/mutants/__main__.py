@@ -2,7 +2,7 @@
 
 `--only leases` narrows the areas, `--sample 120 --seed 7` takes faults made by rule instead of those that are data,
 `--again` only those that survived last; `--jobs 2` runs so many at once, `--list` only shows them. A fault is noticed when
-a test does not end, or fails with it twice and passes without. It survives when every test that runs its lines passes; when some of
+a test does not end or fails with it, twice, and passes without. It survives when every test that runs its lines passes; when some of
 them had no time (`--budget`), it is CUT, and counts as not noticed. Nothing is written to the tree: a fork has the fault in
 its memory. A program that a test starts has none.
 """
@@ -29,7 +29,7 @@ import pytest
 
 from tests.mutants.fault import ROOT, Fault
 from tests.mutants.planting import functions, plant, plant_constants
-from tests.mutants.reach import KEPT, Reach, last_noticing, measuring, remember
+from tests.mutants.reach import KEPT, Reach, measuring, remember, tried_last, trying
 from tests.mutants.rules import sample
 from tests.mutants.running import RESULTS, Child, Results, far, in_children, ordered, run_test
 
@@ -41,9 +41,9 @@ ROOMS = (  # the tests that mirror the risky files
 )
 SURVIVORS = KEPT / "survivors"
 PATIENCE = 20.0  # seconds, and five times what a test takes: beyond it, the fault is noticed
-NOTICED, SURVIVES = 1, 0
+NOTICED, SURVIVES, HANGS = 1, 0, -signal.SIGALRM
 NO_TEST = (5,)  # pytest's own answer when it finds none
-WORDS = {NOTICED: "noticed", SURVIVES: "SURVIVES", -signal.SIGALRM: "hangs"}
+WORDS = {NOTICED: "noticed", SURVIVES: "SURVIVES", HANGS: "hangs"}
 
 
 class Trials:
@@ -82,11 +82,13 @@ class Trials:
                 for each in self._taken(waiting)
             )
             for fault, answer in in_children(work, self._jobs):
-                name = last_noticing(fault) if answer == NOTICED else ""
+                name = tried_last(fault) if answer in (NOTICED, HANGS) else ""
                 if name and not self._is_sound(reach, name, fault, found[str(ROOT / fault.path)]):
                     reach.seconds.pop(name, None)
                     waiting.append(fault)
                 else:
+                    if name:
+                        remember(fault, name)
                     self._report(fault, answer, reach)
         total, self.survivors = self._seen.total(), self._seen["SURVIVES"] + self._seen["CUT"]
         share = 100 * (1 - self.survivors / max(total, 1))
@@ -100,7 +102,7 @@ class Trials:
         )
         self._seen[word] += 1
         ran = len(reach.tests(fault))
-        why = f"{ran} of {ran + cut} tests" if survives else last_noticing(fault)
+        why = f"{ran} of {ran + cut} tests" if survives else tried_last(fault)
         print(f"{word} {time.monotonic() - self._began[fault.key]:.0f} s, {why}: {fault}", flush=True)
         kept = survivors() - {fault.key} | ({fault.key} if survives else set())
         SURVIVORS.write_text("\n".join(sorted(kept)))
@@ -113,7 +115,7 @@ class Trials:
 
     def _is_sound(self, reach: Reach, name: str, fault: Fault, found: list[FunctionType]) -> bool:
         """Whether the test passes without the fault, and fails with it once more; each in a fork of its own."""
-        item, limit = reach.items[name], PATIENCE + 5 * reach.seconds.get(name, 1.0)
+        item, limit = reach.items[name], 2 * (PATIENCE + 5 * reach.seconds.get(name, 1.0))
 
         def passes(said: Results) -> int:
             run_test(item, far(item), limit)
@@ -129,12 +131,14 @@ class Trials:
                     return NOTICED
             return passes(said)
 
-        return [answer for _, answer in in_children([Child(passes), Child(fails)], 1)] == [0, NOTICED]
+        sound, faulty = (answer for _, answer in in_children([Child(passes), Child(fails)], 1))
+        return sound == 0 and faulty in (NOTICED, HANGS)
 
     def _trial(
         self, fault: Fault, reach: Reach, found: list[FunctionType], ran: set[int]
     ) -> Callable[[Results], int]:
         items = reach.tests(fault)
+        trying(fault, "")
 
         def run(said: Results) -> int:
             try:
@@ -145,9 +149,9 @@ class Trials:
             except LookupError:
                 return _anew(fault, items)
             for item, after in ordered(items):
+                trying(fault, item.nodeid)
                 run_test(item, after, PATIENCE + 5 * reach.seconds.get(item.nodeid, 1.0))
                 if said.took_failure():
-                    remember(fault, item.nodeid)
                     return NOTICED
             return SURVIVES
 

@@ -256,4 +256,75 @@ FAULTS: tuple[Fault, ...] = (
         ("            if len(text) > self.hub.limits.frame:", "            if False:"),
         ("        if size > LARGEST_BODY:", "        if False:"),
     ),
+    *faults(
+        "app/runcast/app/http/thread_routes.py",
+        (
+            '    """The messages that wait in a thread, the next one first."""\n    await request.allow_thread(thread_id)\n',
+            '    """The messages that wait in a thread, the next one first."""\n',
+        ),
+        (
+            '    """Change the words of a message that waits."""\n    await request.allow_thread(thread_id)\n',
+            '    """Change the words of a message that waits."""\n',
+        ),
+        (
+            '    """Take back a message that waits."""\n    await request.allow_thread(thread_id)\n',
+            '    """Take back a message that waits."""\n',
+        ),
+        (
+            'and refuse its id from then on."""\n    await request.allow_thread(thread_id)\n',
+            'and refuse its id from then on."""\n',
+        ),
+        (
+            'without what was taken back."""\n    await request.allow_thread(thread_id)\n',
+            'without what was taken back."""\n',
+        ),
+        ("0 < len(title.strip()) <= LONGEST_TITLE", "0 < len(title) <= LONGEST_TITLE"),
+    ),
+    *faults(
+        "app/runcast/app/runs/resume_entries.py",
+        ("    if missing:\n", "    if False:\n"),
+        ("    if len(set(given)) != len(given):\n", "    if False:\n"),
+    ),
+    *faults(
+        "app/runcast/app/host/thread_reader.py",
+        ("event.tool_call_id == call_id:", "call_id:"),
+        (
+            "        if kept is None or (run_id is not None and kept.run_id != run_id):",
+            "        if kept is None:",
+        ),
+    ),
+    *faults(
+        "broadcast/runcast/broadcast/hub/signatures.py",
+        ('if name != "auth_signature")', 'if name not in ("auth_signature", "auth_timestamp"))'),
+        (
+            'text = f"{socket_id}:{channel}" if channel_data is None else f"{socket_id}:{channel}:{channel_data}"',
+            'text = f"{socket_id}:{channel}" if not channel_data else f"{socket_id}:{channel}:{channel_data}"',
+        ),
+        ("len(stamp) > 12", "False"),
+    ),
+    *faults(
+        "broadcast/runcast/broadcast/hub/protocol.py",
+        (
+            '        if not same(data.get("auth"), expected):\n            return self._struck() or [',
+            '        if not same(data.get("auth"), expected):\n            return [',
+        ),
+        ("self._tokens = min(float(rate), self._tokens +", "self._tokens = (self._tokens +"),
+        ("or len(channel_data) > LARGEST_MEMBER", "or False"),
+    ),
+    *faults(
+        "broadcast/runcast/broadcast/hub/memory/channel_memory.py",
+        ("            self._erased[channel] = ring.epoch\n", ""),
+        (
+            "        if not sound(replay, position):\n",
+            "        if False:\n",
+        ),
+        ("        key = (channel, position, until)", "        key = (channel, position, None)"),
+    ),
+    *faults(
+        "broadcast/runcast/broadcast/hub/catchup.py",
+        (
+            "        if ring is None or (ring.epoch, ring.head) != (position.epoch, position.offset):",
+            "        if ring is None or ring.head != position.offset:",
+        ),
+    ),
 )

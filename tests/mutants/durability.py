@@ -238,4 +238,46 @@ FAULTS: tuple[Fault, ...] = (
         "slim/runcast/slim/stores/sql/removal.py",
         ("            yield Wake([thread_topic(key)])\n", ""),
     ),
+    *faults(
+        "slim/runcast/slim/log/batches.py",
+        ("raws, self._raws = tuple(self._raws), []", "raws, self._raws = (), []"),
+        (
+            "            self.ended, self.run = self.run.run_id, None",
+            "            self.ended, self.run = None, None",
+        ),
+        ("return bool(self._fresh or self._raws or (", "return bool(self._fresh or ("),
+    ),
+    *faults(
+        "slim/runcast/slim/log/writer.py",
+        (
+            "if type(event) not in DELTAS or self._turn.locked() or not self.out.flows:",
+            "if type(event) not in DELTAS or not self.out.flows:",
+        ),
+        (
+            "            if self._unrecorded is not None or self.out.fenced is not None:\n                self._start_checks()\n",
+            "",
+        ),
+        ("            self._unrecorded, self._logged = None, set()\n", "            self._logged = set()\n"),
+        (
+            'parent = out.head if plan.parent is None and plan.edge not in (*APART, "branch") else plan.parent',
+            "parent = out.head if plan.parent is None else plan.parent",
+        ),
+    ),
+    *faults(
+        "slim/runcast/slim/log/committer.py",
+        (
+            "answer: Answer = StoreError(BROKEN_OFF)\n        try:\n            answer = await self._store.append(batch)",
+            "answer: Answer = 0\n        try:\n            answer = await self._store.append(batch)",
+        ),
+        ("elif alone:\n            await asyncio.gather", "elif False:\n            await asyncio.gather"),
+    ),
+    *faults(
+        "slim/runcast/slim/stores/sql/sql_store.py",
+        ("                yield Query(say.DROP_OLD_SNAPSHOTS, (thread, thread))\n", ""),
+        ("            if window >= end or len(found) == limit:", "            if window >= end or found:"),
+        (
+            "        if not epoch:\n            raise refusals.gone(batch.key)\n        if last_batch",
+            "        if last_batch",
+        ),
+    ),
 )

@@ -17,7 +17,7 @@ FAULTS: tuple[Fault, ...] = (
             "        for each in await cast.queue.waiting(thread_id):  # else it begins when the run has stopped\n            await cast.log.notes.take(each.note)\n",
             "",
         ),
-        ("            await cast.followers.erase(thread_id)\n", ""),
+        ("            await _erase(cast, thread_id)\n", ""),
         ("        return self._cast.for_tenant(note.key.tenant)\n", "        return self._cast\n"),
         ("            if note.id not in self._active and note.at <= now", "            if note.at <= now"),
         (
@@ -54,6 +54,31 @@ FAULTS: tuple[Fault, ...] = (
         (
             '                        (identifier("a run\'s id", given["run_id"]), to_wait(plain, "queue", None))',
             '                        (identifier("a run\'s id", given["run_id"]), request)',
+        ),
+    ),
+    *faults(
+        "app/runcast/app/keeping/forgetting.py",
+        ("            if self._seen.get(note.id) != note.at:", "            if note.id not in self._seen:"),
+        (
+            "            if run.active:\n                await run.abandon()\n",
+            "",
+        ),
+        ("for name in dict.fromkeys([*cast.agents, *names]):", "for name in cast.agents:"),
+    ),
+    *faults(
+        "app/runcast/app/keeping/retention.py",
+        ("            if not await self._lease.hold():\n                return\n", ""),
+        ("not run.pruned and run.ended_at is not None", "run.ended_at is not None"),
+    ),
+    *faults(
+        "slim/runcast/slim/archive/pruning.py",
+        (
+            "for old in sorted(candidates, key=lambda old: old.run.ended_at or 0):",
+            "for old in candidates:",
+        ),
+        (
+            "                except Conflict:  # it is being written again\n                    continue",
+            "                except LookupError:\n                    continue",
         ),
     ),
 )

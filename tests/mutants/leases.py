@@ -197,8 +197,8 @@ FAULTS: tuple[Fault, ...] = (
         ),
         ("            await start.claim()\n", ""),
         (
-            "            check_answers(request, parent, state)\n            if request.unfinished:",
-            "            if request.unfinished:",
+            "            check_answers(request, parent, state)\n            asked =",
+            "            asked =",
         ),
         ('elif request.unfinished and parent.status == "completed":', "elif False:"),
     ),
@@ -210,5 +210,59 @@ FAULTS: tuple[Fault, ...] = (
             "if agent is None or stopped:",
         ),
         ("if agent is None or stopped or run.attempt", "if agent is None or run.attempt"),
+    ),
+    *faults(
+        "slim/runcast/slim/log/writer.py",
+        (
+            '            if self.out.lease is not None:\n                raise Conflict(\n                    f"run {self.out.run_id!r} is active here: end it before the thread gets a new epoch"\n                )\n',
+            "",
+        ),
+        (
+            "return self.out.lease is None and not self.out.unflushed and not self._turn.locked()",
+            "return not self.out.unflushed and not self._turn.locked()",
+        ),
+        ("                await self.out.release(cut=cut)\n", "                await self.out.release()\n"),
+    ),
+    *faults(
+        "slim/runcast/slim/stores/sql/sql_store.py",
+        (
+            "head = next((run for run in reversed(newest) if run.edge not in APART), None)",
+            "head = last",
+        ),
+        ("holder = None if batch.until is None else batch.owner", "holder = batch.owner"),
+    ),
+    *faults(
+        "app/runcast/app/host/launch.py",
+        (
+            '        if last.status == "in_progress":\n            raise Busy(',
+            "        if False:\n            raise Busy(",
+        ),
+        (
+            "        except Conflict as error:\n            await self._not_begun(start, begun)\n",
+            "        except Conflict as error:\n",
+        ),
+        (
+            "            if run.active:  # only the caller was cancelled; the run goes on",
+            "            if False:",
+        ),
+    ),
+    *faults(
+        "app/runcast/app/runs/run.py",
+        (
+            "            self._fail(error)\n            await self._release()\n            return truncated",
+            "            self._fail(error)\n            return truncated",
+        ),
+        (
+            "if not self.active or self._terminal is not None or self._abandoned:",
+            "if not self.active or self._abandoned:",
+        ),
+    ),
+    *faults(
+        "app/runcast/app/nodes/note_lease.py",
+        ("            if not self._notes.is_over(note):\n                return False\n", ""),
+        (
+            "        if self._note is not None:\n            await self._notes.take(self._note)\n            self._note = None",
+            "        self._note = None",
+        ),
     ),
 )

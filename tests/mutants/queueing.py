@@ -18,8 +18,8 @@ FAULTS: tuple[Fault, ...] = (
         ),
         ("            if newest != (now[-1].run_id if now else None):", "            if False:"),
         (
-            '                if policy == "refuse" or resume is not None:\n                    raise',
-            '                if policy == "refuse":\n                    raise',
+            '        if resume is not None:  # it is of this moment, and no note holds it\n            policy = "refuse"\n',
+            "",
         ),
         ("            after=max((each.note.at for each in waiting), default=0),", "            after=0,"),
     ),
@@ -46,5 +46,45 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "app/runcast/app/nodes/node.py",
         ("        if run is not None and run.run_id == note.run_id:", "        if run is not None:"),
+    ),
+    *faults(
+        "app/runcast/app/nodes/queue.py",
+        ("        if len(waiting) >= MOST:\n", "        if len(waiting) > MOST:\n"),
+        (
+            "        if cast.slots.reserved(cast.tenant, thread_id):\n            return False\n",
+            "",
+        ),
+        (
+            "            return await resume_truncated(cast, thread_id, last.run_id) is None",
+            "            return True",
+        ),
+        (
+            "        if active is not None and Waiting(note, request).ahead:\n            await self._stop(thread_id, active)\n",
+            "",
+        ),
+        (
+            '        if policy == "steer" and not await self._can_steer(request, thread_id, active):',
+            '        if policy == "steer" and active is None:',
+        ),
+        (
+            '            if not await decline(cast, kept, error, "refused"):\n                return False\n',
+            "",
+        ),
+    ),
+    *faults(
+        "app/runcast/app/nodes/waiting.py",
+        ("return said if len(said) == len(new) else []", "return said"),
+        (
+            'while parent is not None and run.edge == "resume" and parent.status == "truncated":',
+            'while parent is not None and run.edge == "resume":',
+        ),
+        ('append=True, edge="continue", parent=None)', 'append=True, edge="continue")'),
+    ),
+    *faults(
+        "app/runcast/app/nodes/node.py",
+        (
+            '        if not any(info.status == "truncated" for info in ended):\n            await self.notes.take(note)',
+            "        await self.notes.take(note)",
+        ),
     ),
 )

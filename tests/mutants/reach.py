@@ -1,7 +1,7 @@
 """Which tests run which lines, how long each takes, and which fail without any fault.
 
-Measured once for a state of the sources and of a test's module, and kept below `build/`. A test that fails without a
-fault notices nothing.
+Measured once for a test's module and the sources that it runs, and kept below `build/` until one of them changes. A test
+that fails without a fault notices nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,13 +46,13 @@ class Reach:
     def over(cls, items: list[pytest.Item], jobs: int, budget: float) -> Reach:
         """What was measured of these sources and tests; what was not is measured now."""
         it = cls(coverage.CoverageData(no_disk=True), {}, {item.nodeid: item for item in items}, budget)
-        folder = KEPT / _digest(*sorted(path for top in HOUSES for path in (ROOT / top).rglob("*.py")))
-        folder.mkdir(parents=True, exist_ok=True)
-        places = {path: folder / f"{path.stem}-{_digest(path)}" for path in {item.path for item in items}}
+        KEPT.mkdir(parents=True, exist_ok=True)
+        digests = dict[str, str]()
+        places = {path: KEPT / f"{path.stem}-{_digest(path)}" for path in {item.path for item in items}}
         work = [
             Child(_measured([item for item in items if item.path == path], place))
-            for path, place in places.items()
-            if not place.with_suffix(".json").exists()
+            for path, place in sorted(places.items())
+            if not _holds(place, digests)
         ]
         for _ in in_children(work, jobs):
             pass
@@ -60,23 +60,37 @@ class Reach:
             part = coverage.CoverageData(str(place))
             part.read()
             it.data.update(part)
-            it.seconds.update(json.loads(place.with_suffix(".json").read_text()))
+            it.seconds.update(json.loads(place.with_suffix(".json").read_text())["seconds"])
         return it
 
     def tests(self, fault: Fault) -> list[pytest.Item]:
-        """Tests that run a line of the fault; where it is no function's, those that use the file. First those
-        that noticed faults of the file, then those of the same room, the quickest before the others. Beyond the budget
-        they are cut."""
+        """Tests that run a line of the fault; where it is no function's, those that use the file. Beyond the budget they
+        are cut."""
         chosen, spent = list[pytest.Item](), 0.0
-        room, before = Path(fault.path).parent.name, noticing(fault)
-        for name in sorted(
-            self._names(fault), key=lambda name: (-before[name], f"/{room}/" not in name, self.seconds[name])
-        ):
+        for name in self._in_order(fault):
             spent += self.seconds[name]
             if spent > self.budget and chosen:
                 break
             chosen.append(self.items[name])
         return chosen
+
+    def _in_order(self, fault: Fault) -> list[str]:
+        """The quick ones first. A test counts as quicker that noticed faults of the file, or mirrors it, or is of its room;
+        as slower if another one runs the same lines of the file."""
+        place, before, names = Path(fault.path), noticing(fault), self._names(fault)
+        mirrored, room = f"test_{place.stem}", f"/{place.parent.name}/"
+        lines = defaultdict[str, list[int]](list)
+        for line, found in sorted(self.by_line[fault.path].items()):
+            for name in found:
+                lines[name].append(line)
+
+        def cost(name: str) -> float:
+            far = 1 if mirrored in name else 2 if room in name else 4
+            return far * self.seconds[name] / (1 + before[name])
+
+        likely = sorted(names, key=cost)
+        first = {tuple(lines[name]): name for name in reversed(likely)}
+        return sorted(likely, key=lambda name: cost(name) * (1 if first[tuple(lines[name])] == name else 3))
 
     def cut(self, fault: Fault) -> int:
         """The number of tests that would run a line of the fault, and for which there is no time."""
@@ -98,10 +112,14 @@ def noticing(fault: Fault) -> Counter[str]:
     return Counter(name for path, name, _ in rows if path == fault.path)
 
 
-def last_noticing(fault: Fault) -> str:
-    """The test that noticed this very fault last."""
-    lines = NOTICES.read_text().splitlines() if NOTICES.exists() else ()
-    return next((line.split("\t")[1] for line in reversed(lines) if line.split("\t")[2] == fault.key), "")
+def trying(fault: Fault, name: str) -> None:
+    """Write down which test is about to run with a fault, for when its process is killed."""
+    (KEPT / f"trying-{fault.key}").write_text(name)
+
+
+def tried_last(fault: Fault) -> str:
+    """The test that ran last with this fault."""
+    return (KEPT / f"trying-{fault.key}").read_text()
 
 
 def remember(fault: Fault, name: str) -> None:
@@ -124,15 +142,23 @@ def _measured(items: list[pytest.Item], place: Path) -> Callable[[Results], int]
                 seconds[item.nodeid] = spent
         cover.stop()
         cover.save()
-        place.with_suffix(".json").write_text(json.dumps(seconds))
+        ran = {path: _digest(Path(path)) for path in cover.get_data().measured_files()}
+        place.with_suffix(".json").write_text(json.dumps({"seconds": seconds, "ran": ran}))
         return 0
 
     return run
 
 
-def _digest(*paths: Path) -> str:
-    found = hashlib.sha256()
-    for path in paths:
-        if "node_modules" not in path.parts:
-            found.update(path.read_bytes())
-    return found.hexdigest()[:16]
+def _holds(place: Path, digests: dict[str, str]) -> bool:
+    """Whether this was measured, and the sources that ran are still the same."""
+    kept = place.with_suffix(".json")
+    if not kept.exists():
+        return False
+    ran: dict[str, str] = json.loads(kept.read_text())["ran"]
+    for path in ran.keys() - digests.keys():
+        digests[path] = _digest(Path(path)) if Path(path).exists() else ""
+    return all(digests[path] == digest for path, digest in ran.items())
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -101,8 +101,9 @@ FAULTS: tuple[Fault, ...] = (
             "            return True\n        if value",
         ),
         ("            return not is_schema_text(value)", "            return True"),
-        ("(is_harmless(value) or _is_prose(text, found))", "(is_reference(value) or _is_prose(text, found))"),
-        ("(is_harmless(value) or _is_prose(text, found))", "is_harmless(value)"),
+        ("return not (is_harmless(value) or", "return not (is_reference(value) or"),
+        ("_is_compared(lead, value) or _is_prose(text, found))", "_is_compared(lead, value))"),
+        ("is_harmless(value) or _is_compared(lead, value)", "is_harmless(value)"),
         ("escapes < depth or escapes % (2 * (depth + 1)) == depth:", "escapes == depth:"),
         (
             "            if depth == 0:\n                return Finding(at, position, quote)",
@@ -158,5 +159,39 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "slim/runcast/slim/redaction/scanner.py",
         ("(_LINE if whole_line else _BARE).match(text, at)", "_BARE.match(text, at)"),
+    ),
+    *faults(
+        "slim/runcast/slim/redaction/redactor.py",
+        (
+            "            case int() | float():\n                return self.replace if secret else value",
+            "            case int() | float():\n                return value",
+        ),
+        (
+            "return self._value(value, _Place(secret, self.paths.below(path)))\n\n    def _value",
+            "return self._value(value, _Place(secret, self.paths.none))\n\n    def _value",
+        ),
+        ('title = value.get("name", value.get("key"))', 'title = value.get("name")'),
+        (
+            "                if place.name and self.keys.may_hold(place.name, value):\n                    return self.replace\n",
+            "",
+        ),
+    ),
+    *faults(
+        "slim/runcast/slim/redaction/key_names.py",
+        ("_WORD.findall(name[-LONGEST_NAME:])", "_WORD.findall(name[:LONGEST_NAME])"),
+        (
+            "if len(value) < SHORTEST_GENERATED and not value.isdecimal():",
+            "if len(value) < SHORTEST_GENERATED:",
+        ),
+    ),
+    *faults(
+        "slim/runcast/slim/redaction/secret_values.py",
+        ("    if digits and _CODE_NUMBER.fullmatch(value):", "    if _CODE_NUMBER.fullmatch(value):"),
+        ("and _UUID.fullmatch(value) is None", "and True"),
+        ('(name != "type" or (isinstance(value, str) and value in _SCHEMA_TYPES))', "True"),
+    ),
+    *faults(
+        "slim/runcast/slim/redaction/secret_pattern.py",
+        ("% 10 == 0 and any(digits)", "% 10 == 0"),
     ),
 )

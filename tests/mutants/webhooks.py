@@ -51,4 +51,30 @@ FAULTS: tuple[Fault, ...] = (
         ("        if parts.username is not None or parts.password is not None:", "        if False:"),
         ("for each in secrets)\n", "for each in secrets[:1])\n"),
     ),
+    *faults(
+        "app/runcast/app/webhooks/outbox.py",
+        (
+            '            why, last = f"status {status}", status == GONE',
+            '            why, last = f"status {status}", False',
+        ),
+        ("dead = last or attempt >= len(GAPS)", "dead = last or attempt > len(GAPS)"),
+        ('resumed = run.status == "truncated" and runs[-1].run_id != run.run_id', "resumed = False"),
+        ("return len(busy) < AT_ONCE and busy.count(hook) < AT_ONCE_EACH", "return len(busy) < AT_ONCE"),
+    ),
+    *faults(
+        "app/runcast/app/webhooks/answer_links.py",
+        ("raw[:32], self._proof(raw[32:])", "raw[:16], self._proof(raw[32:])[:16]"),
+        (
+            'self.secret.encode(), b"runcast answers", "sha256"',
+            'b"runcast answers", b"runcast answers", "sha256"',
+        ),
+    ),
+    *faults(
+        "app/runcast/app/webhooks/webhook.py",
+        ('text = b"%s.%d.%s" % (id.encode(), at, body)', 'text = b"%s.%d.%s" % (id.encode(), 0, body)'),
+    ),
+    *faults(
+        "app/runcast/app/webhooks/posting.py",
+        ("found.is_global and not found.is_multicast", "found.is_global"),
+    ),
 )

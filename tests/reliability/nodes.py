@@ -112,7 +112,7 @@ class Node:
         self._process, self._pipe = spawn(serve, self.role, self.port, self._shared)
         self.lives += 1
 
-    def ready(self, seconds: float = 30.0) -> None:
+    def ready(self, seconds: float = 300.0) -> None:
         """Wait until it serves."""
         assert self._pipe is not None
         assert self._pipe.poll(seconds), f"the {self.role} does not start"
