@@ -5,9 +5,9 @@ and of the way, and of the way's rounds the seconds by thread and in the collect
 runs as it comes. What a run leaves to do in the background is waited for and is in its figure.
 
     adapted   the graph by the adapter          recorded   the events of such a run into the log, no graph beside them
-    logged    … into the log                    shown      its entries to a hub with one watcher, no graph, no log
-    clean     … redacted                        whole      a `Cast`: log, redaction, hub, snapshots, compaction
-                                                frozen     the same, its start left out of collections, as `serve` does it
+    by_hand   … encoded, and bare inserts       shown      its entries to a hub with one watcher, no graph, no log
+    logged    … into the log                    whole      a `Cast`: log, redaction, hub, snapshots, compaction
+    clean     … redacted                        frozen     the same, its start left out of collections, as `serve` does it
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import asyncio
 import gc
 import json
 import logging
+import sqlite3
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +36,10 @@ from runcast.adapters.langgraph import LangGraphAdapter
 from runcast.app import Cast
 from runcast.app.serve import freeze
 from runcast.broadcast import Broadcaster, Hub
-from runcast.slim import Redactor, RunLog, open_store
+from runcast.slim import LogOptions, Redactor, RunLog, encode, open_store
 
 Way = Callable[[str], Awaitable[None]]
+TABLE = "CREATE TABLE events (thread TEXT, seq INTEGER, at INTEGER, type TEXT, payload BLOB, PRIMARY KEY (thread, seq))"
 
 
 def asks(thread: str) -> RunAgentInput:
@@ -124,6 +127,35 @@ class Ways:
                 pass
 
         return self._each(adapted)
+
+    async def _by_hand(self) -> Way:
+        """The least that could keep a run: each event encoded and inserted, the start and the end waited for; no lease,
+        no readers, no redaction, nothing checked. Inserts gather for as long as the log's do under load."""
+        table = self._stack.enter_context(
+            closing(sqlite3.connect(self._home / "hand.db", check_same_thread=False, isolation_level=None))
+        )
+        for line in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", TABLE):
+            table.execute(line)
+        thread = self._stack.enter_context(ThreadPoolExecutor(1))
+        loop, gathering = asyncio.get_running_loop(), LogOptions().flush_ms / 1_000
+
+        async def by_hand(name: str) -> None:
+            rows: list[tuple[object, ...]] = []
+            writing: asyncio.Future[None] | None = None
+            seq, due = 0, 0.0
+            async for event in self._agent.run(asks(name)):
+                seq += 1
+                rows.append((name, seq, time.time_ns() // 1_000_000, event.type.value, encode(event)))
+                if loop.time() >= due and (writing is None or writing.done()):
+                    writing = loop.run_in_executor(thread, insert, table, rows)
+                    rows, due = [], loop.time() + gathering
+                    if seq == 1:
+                        await writing
+            if writing is not None:
+                await writing
+            await loop.run_in_executor(thread, insert, table, rows)
+
+        return self._each(by_hand)
 
     async def _log(self, redactor: Redactor | None) -> RunLog:
         log = RunLog(open_store(f"sqlite:///{self._home}/log.db"), derive="manual", redactor=redactor)
@@ -216,6 +248,12 @@ class Ways:
             await cast.log._core.rest()  # compaction
 
         return rested
+
+
+def insert(table: sqlite3.Connection, rows: list[tuple[object, ...]]) -> None:
+    table.execute("BEGIN IMMEDIATE")
+    table.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
+    table.execute("COMMIT")
 
 
 async def until_shown(hub: Hub, thread: str, last: int) -> None:

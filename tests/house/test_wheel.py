@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.test_public_names import promised
-from tests.house.tree import ROOT, ROOTS, modules, packages
+from tests.house.tree import ROOT, ROOTS, kept, modules, packages
 
 PAGE = {
     "index.html",
@@ -21,7 +22,7 @@ PAGE = {
     "runcast.d.ts",
     "reader.js",
     "runcast-thread.js",
-}  # of the page, compiled by `make web`
+}  # of the page, which the build compiles
 HOUSES = {module.house for module in modules()}
 UV = [sys.executable, "-m", "uv"]
 # Imports everything in a fresh interpreter, and says what refused to be imported, and how.
@@ -47,9 +48,13 @@ def run(*command: str, cwd: Path = ROOT, input: str | None = None) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the sdist, and the wheel that was built from that sdist."""
-    folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--installer", "uv", "--outdir", str(folder), str(ROOT))
+    """The folder with the sdist of a checkout in which nothing was made yet, and the wheel of that sdist."""
+    folder, checkout = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("checkout")
+    for each in kept():
+        copy = checkout / each.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(each, copy)
+    run(sys.executable, "-m", "build", "--installer", "uv", "--outdir", str(folder), str(checkout))
     return folder
 
 
