@@ -125,6 +125,37 @@ async def test_every_end_of_a_run_is_told_and_verified_by_the_standards_package(
     assert len(set(ids)) == 4
 
 
+async def test_a_letter_that_is_delivered_while_the_notes_are_read_is_sent_once() -> None:
+    async with receiving() as there, Cast.open("memory://", agents=[parrot], webhooks=[there.hook()]) as cast:
+        notes, answered = cast.log.notes, asyncio.Event()
+        read, looks = notes.read, 0
+
+        async def late(*boxes: str, **more: Any) -> Any:
+            """The second look reads the letter, and goes on when that is delivered."""
+            nonlocal looks
+            found = await read(*boxes, **more)
+            if boxes == (outbox.DUE,) and found and there.got and not looks:
+                looks += 1
+                answered.set()
+                while await read(outbox.DUE):  # noqa: ASYNC110  the sender takes it off
+                    await asyncio.sleep(0.01)
+            return found
+
+        notes.read = late  # type: ignore[method-assign]
+        there.meanwhile = answered.wait
+        await (await cast.say("t1", "a word")).result()
+        await there.count(1)
+        cast.outbox.ring("t1", "again")
+        async with asyncio.timeout(PATIENCE):
+            await answered.wait()
+        await empty(cast)
+        await (await cast.say("t2", "the next")).result()
+        await there.count(2)
+        await empty(cast)
+        assert looks == 1
+        assert cast.stats()["webhooks"]["delivered"] == 2
+
+
 async def test_a_message_that_waits_is_told() -> None:
     gated = Gated()
     async with receiving() as there:  # noqa: SIM117  closed after the cast

@@ -137,11 +137,12 @@ class Outbox:
             await self._settle(note)
         for note in over:
             await notes.take(note)
+        before = set(self._sending)  # one of these may be delivered while the notes are read
         due = await notes.read(DUE)
         self._waiting, self._dead = len(due), len(await notes.read(DEAD))
         for note in due:
             head = orjson.loads(note.body.partition(b"\n")[0])
-            if head["due"] <= _now() and note.id not in self._sending and self._has_room(head["hook"]):
+            if head["due"] <= _now() and note.id not in before and self._has_room(head["hook"]):
                 task = asyncio.create_task(self._send(note, head), name="runcast webhook")
                 self._sending[note.id] = head["hook"], task
                 task.add_done_callback(partial(self._sent, note.id))
