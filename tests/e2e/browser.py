@@ -45,7 +45,9 @@ class Tab:
         return await self._browser.call(method, params, self._session)
 
     async def goto(self, url: str) -> None:
+        """Open a page, and wait until its document is read; its scripts may not have run yet."""
         await self.call("Page.navigate", url=url)
+        await self.until("document.readyState !== 'loading'")
 
     async def reload(self) -> None:
         """Load the page again, also while it is being loaded."""
@@ -83,6 +85,16 @@ class Tab:
         except TimeoutError:
             shown = await self.js("document.body.innerText.slice(0, 1500)")
             raise AssertionError(f"never true: {expression}\nerrors: {self.errors}\npage: {shown}") from None
+
+    async def shows(self, expression: str, expected: Any) -> None:
+        """Wait until an expression has this value: a page draws a moment after it has heard."""
+        found: Any = None
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while (found := await self.js(expression)) != expected:  # noqa: ASYNC110  the page rings nobody
+                    await asyncio.sleep(0.03)
+        except TimeoutError:
+            raise AssertionError(f"{expression}\nis {found!r}, not {expected!r}") from None
 
     async def click(self, selector: str) -> None:
         await self.until(f"document.querySelector({json.dumps(selector)}) !== null")

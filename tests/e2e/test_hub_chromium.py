@@ -68,8 +68,8 @@ async def test_echo_in_a_browser_misses_nothing(tmp_path: Path):
         await tab.until(f"{SEQS}.length === 9")
         await publish(hub, 10, 10)
         await tab.until(f"{SEQS}.length === 10")
-        assert await tab.js(SEQS) == list(range(1, 11))
-        assert await stranger.js(SEQS) == []
+        await tab.shows(SEQS, list(range(1, 11)))
+        await stranger.shows(SEQS, [])
         assert hub.stats()["recovered"] == 1
         assert tab.errors == []
 

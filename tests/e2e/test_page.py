@@ -89,14 +89,14 @@ async def test_twenty_broken_lines_leave_no_trace(host: Served, browser: Browser
         shown = await seen(steady)
         assert "218 219 " in shown
         assert await seen(torn) == shown
-        assert await torn.js("runcast.view.missed") == 0
+        await torn.shows("runcast.view.missed", 0)
 
 
 async def test_a_question_is_answered_on_the_page(host: Served, browser: Browser) -> None:
     await host.cast.say("t1", "ask me", agent="asker")
     tab = await browser.tab(at(host))
     await tab.until("document.querySelector('.question') !== null")
-    assert await tab.js("document.querySelector('.question p').textContent") == "go on?"
+    await tab.shows("document.querySelector('.question p').textContent", "go on?")
     await tab.type(".question input", "surely")
     await tab.press("Answer")
     assert "resolved surely" in await seen(tab)
@@ -166,7 +166,7 @@ async def test_a_private_thread_is_refused() -> None:
         await tab.until("document.querySelector('#link b').textContent === 'Not allowed'")
         assert "secret" not in await tab.js("document.body.innerText")
         assert "not yours" in await tab.js("document.getElementById('empty').textContent")
-        assert await tab.js("runcast.view.count") == 0
+        await tab.shows("runcast.view.count", 0)
 
 
 async def test_markup_in_what_an_agent_says_stays_text(host: Served, browser: Browser) -> None:
@@ -203,5 +203,5 @@ async def test_it_can_be_used_by_keys_and_read_aloud(host: Served, browser: Brow
     await tab.until(f"{told}.length > 0 && {told}.every((each) => each === 'stream.chunk')")
     nameless = """[...document.querySelectorAll('button, input, select, textarea')].filter((each) =>
       !(each.textContent.trim() || each.getAttribute('aria-label') || document.querySelector(`label[for="${each.id}"]`))).length"""
-    assert await tab.js(nameless) == 0
-    assert await tab.js("document.getElementById('status').getAttribute('role')") == "status"
+    await tab.shows(nameless, 0)
+    await tab.shows("document.getElementById('status').getAttribute('role')", "status")

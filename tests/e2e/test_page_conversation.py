@@ -96,7 +96,7 @@ async def test_code_is_copied_as_it_was_written(host: Served, browser: Browser) 
     await tab.js("navigator.clipboard.writeText = async (text) => { globalThis.copied = text }")
     await tab.press_named("Copy code")
     await tab.until("globalThis.copied")
-    assert await tab.js("globalThis.copied") == 'def greet(name: str) -> str:\n    return f"hello {name}"'
+    await tab.shows("globalThis.copied", 'def greet(name: str) -> str:\n    return f"hello {name}"')
 
 
 async def test_a_tool_shows_its_arguments_and_its_result_beside(host: Served, browser: Browser) -> None:
@@ -172,10 +172,10 @@ async def test_a_form_is_checked_before_it_is_sent(host: Served, browser: Browse
 
 async def test_several_questions_are_answered_together(host: Served, browser: Browser) -> None:
     tab = await opened(host, browser, "twice")
-    assert await tab.js("document.querySelectorAll('.question').length") == 2
+    await tab.shows("document.querySelectorAll('.question').length", 2)
     below = """(() => { const draft = [...document.querySelectorAll('.prose')].at(-1).getBoundingClientRect();
       return document.querySelector('.question').getBoundingClientRect().top >= draft.bottom })()"""
-    assert await tab.js(below), "under the draft, not over it"
+    await tab.until(below)  # under the draft, not over it
     await tab.press("second")
     await tab.until("document.querySelector('.question.answered')")
     assert len(await host.cast.log.runs("t1")) == 1, "the other one is waited for"
@@ -183,7 +183,7 @@ async def test_several_questions_are_answered_together(host: Served, browser: Br
     await tab.press("first")
     await tab.press("Yes")
     await answered(tab, {"q1": True, "q2": "first"})
-    assert await tab.js(f"{SAID}.includes('first')"), "what was answered stays in sight"
+    await tab.until(f"{SAID}.includes('first')")  # what was answered stays in sight
 
 
 @pytest.mark.parametrize("decision", ["Approve", "Reject", "Edit"])
@@ -220,7 +220,7 @@ async def test_enter_sends_and_shift_enter_breaks_the_line(host: Served, browser
     await tab.type("#ask", "one")
     await key(tab, "Enter", shift=True)
     await tab.call("Input.insertText", text="two")
-    assert await tab.js("document.getElementById('ask').value") == "one\ntwo"
+    await tab.shows("document.getElementById('ask').value", "one\ntwo")
     await key(tab, "Enter")
     await tab.until(f"{SAID}.includes('one\\ntwo') && {DONE}")
     await tab.until("document.getElementById('ask').value === ''")
@@ -297,7 +297,7 @@ async def test_threads_are_named_by_their_first_message_and_searched(host: Serve
     await tab.until(f"{titles} === 'A trip to Vienna'")
     await tab.click("#threads button")
     await tab.until("runcast.view.thread === 'a1' && document.title.startsWith('A trip to Vienna')")
-    assert await tab.js("[...document.querySelectorAll('#threads time')].every((each) => each.title !== '')")
+    await tab.until("[...document.querySelectorAll('#threads time')].every((each) => each.title !== '')")
 
 
 async def test_words_are_found_in_a_thread(host: Served, browser: Browser) -> None:

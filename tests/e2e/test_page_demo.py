@@ -63,7 +63,7 @@ async def test_a_person_kills_the_worker_on_the_page_and_resumes_there(tmp_path:
         await tab.until(
             f"document.getElementById('lost').textContent === '0 of {thread.last_seq} events lost'"
         )
-        assert await tab.js("runcast.view.items.some((each) => each.state === 'cut short')")
+        await tab.until("runcast.view.items.some((each) => each.state === 'cut short')")
         assert tab.errors == []
         await desk.worker.end()
 

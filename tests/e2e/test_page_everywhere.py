@@ -187,7 +187,7 @@ async def test_a_screen_reader_hears_a_new_message_once(host: Served, browser: B
     await post_run(host.http, thread="heard", text="before")
     tab = await browser.tab("about:blank")
     await looked_at(tab, host, "heard")
-    assert await tab.js("document.getElementById('announced').textContent") == "", "what was there is no news"
+    await tab.shows("document.getElementById('announced').textContent", "")  # what was there is no news
     await tab.js(
         "globalThis.heard = []; new MutationObserver(() => heard.push(document.getElementById('announced').textContent))"
         ".observe(document.getElementById('announced'), { childList: true, characterData: true, subtree: true })"
@@ -195,7 +195,7 @@ async def test_a_screen_reader_hears_a_new_message_once(host: Served, browser: B
     await host.cast.say("heard", "count", agent="gated")
     gated.open()
     await tab.until(f"runcast.view.status === 'completed' && {AT_EASE} && heard.length > 0")
-    assert await tab.js("heard") == ["0 1 2 "]
+    await tab.shows("heard", ["0 1 2 "])
 
 
 async def test_motion_stops_for_who_asked_for_less(host: Served, browser: Browser) -> None:
@@ -223,7 +223,7 @@ async def test_a_line_that_is_gone_is_told_and_comes_back(host: Served, browser:
     await tab.until(
         "document.querySelector('.banner[role=alert]')?.textContent.includes('cannot be reached')"
     )
-    assert await tab.js("document.getElementById('ask').value") == "are you there?"
+    await tab.shows("document.getElementById('ask').value", "are you there?")
     await tab.offline(False)
     await tab.click("#send")
     await tab.until(
@@ -260,7 +260,7 @@ async def test_a_failure_says_what_failed(host: Served, browser: Browser) -> Non
     width, height = await tab.js(sizes)
     assert width > 300
     assert height < 40  # its first words stand on one line, and are no column of their own
-    assert await tab.js("document.getElementById('status').textContent") == "Failed"
+    await tab.shows("document.getElementById('status').textContent", "Failed")
 
 
 async def test_the_first_load_is_small_and_comes_from_here_alone(host: Served, browser: Browser) -> None:

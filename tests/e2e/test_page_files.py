@@ -49,7 +49,7 @@ async def test_a_picture_goes_with_a_message_and_other_files_are_refused(tmp_pat
     async with browsing() as browser, serving(Cast.open("memory://", agents=[viewer, parrot])) as host:
         tab = await browser.tab(f"{host.url}/")
         await tab.until("document.getElementById('file') !== null")
-        assert await tab.js("document.getElementById('file').accept") == "image/*,application/pdf"
+        await tab.shows("document.getElementById('file').accept", "image/*,application/pdf")
         await add(tab, tmp_path / "dot.gif", tmp_path / "notes.zip", tmp_path / "huge.png")
         await tab.until("document.querySelectorAll('#files li').length === 1")
         refused = await tab.js("document.getElementById('refused').textContent")
@@ -67,7 +67,7 @@ async def test_a_picture_goes_with_a_message_and_other_files_are_refused(tmp_pat
         assert (picture.type, base64.b64decode(picture.source.value)) == ("image", DOT)
         await tab.reload()
         await tab.until("document.querySelector('.said img')?.naturalWidth === 1")
-        assert await tab.js("document.querySelectorAll('#files li').length") == 0
+        await tab.shows("document.querySelectorAll('#files li').length", 0)
         await tab.js("document.getElementById('agent').value = 'parrot'")
         await tab.js("document.getElementById('agent').dispatchEvent(new Event('change', { bubbles: true }))")
         await tab.until("document.getElementById('file') === null")  # it takes none

@@ -75,7 +75,7 @@ async def test_an_agents_context_is_filled_in_before_the_first_message(tmp_path:
         await tab.call("Input.insertText", text="ada")
         await tab.click("#send")
         await tab.until(f"runcast.view.status === 'completed' && {AT_EASE}")
-        assert await tab.js("document.querySelector('.prose .markdown').textContent.trim()") == "friendly ada"
+        await tab.shows("document.querySelector('.prose .markdown').textContent.trim()", "friendly ada")
         await tab.type("#ask", "again")  # a thread that has begun keeps what it was given
         await tab.click("#send")
         await tab.until(

@@ -48,7 +48,7 @@ async def test_the_graph_is_drawn_and_the_node_at_work_is_lit() -> None:
         tab = await browser.tab(f"{host.url}/?thread=t1")
         await tab.click("#tab-graph")
         await tab.until(f"{STATE.format('write')} === 'running'")
-        assert await tab.js(STATE.format("plan")) == "done"
+        await tab.shows(STATE.format("plan"), "done")
         assert "At work: write." in await tab.js("document.getElementById('panel').textContent")
         await tab.shot("graph")
         gate.set()

@@ -101,7 +101,7 @@ async def test_a_change_of_state_is_shown_as_a_difference(host: Served, browser:
     await look_at(tab, delta)
     changes = "[...document.querySelectorAll('.changes li')].map((each) => each.textContent).join('; ')"
     await tab.until(f"{changes} === '/draft/words changed0120; /sources/0 added\"archive\"'")
-    assert await tab.js("document.querySelectorAll('.json [data-mark]').length") == 2
+    await tab.shows("document.querySelectorAll('.json [data-mark]').length", 2)
     await look_at(tab, delta - 1)
     await tab.until("document.querySelector('#panel').textContent.includes('None.')")
     await tab.type("#against", "1")
@@ -158,7 +158,7 @@ async def test_the_past_keeps_up_with_a_run(host: Served, browser: Browser) -> N
     await over(host.cast)
     head = (await host.cast.log.entries("t1"))[-1].seq
     await tab.until(f"Number(document.getElementById('seq').max) === {head}")
-    assert await tab.js("document.getElementById('seq').value") == "3", "who looks at the past stays there"
+    await tab.shows("document.getElementById('seq').value", "3")  # who looks at the past stays there
 
 
 async def test_events_are_listed_and_lead_to_their_moment(host: Served, browser: Browser) -> None:
@@ -180,8 +180,8 @@ async def test_a_run_in_the_graph_leads_to_its_place(host: Served, browser: Brow
     await tab.until(DONE)
     await tab.click("#tab-runs")
     await tab.until("document.querySelectorAll('#runs .run-name').length === 8")
-    assert await tab.js("document.querySelectorAll('.graph path').length") == 7
-    assert await tab.js("document.querySelectorAll('.graph circle[data-status=completed]').length") == 8
+    await tab.shows("document.querySelectorAll('.graph path').length", 7)
+    await tab.shows("document.querySelectorAll('.graph circle[data-status=completed]').length", 8)
     await tab.js("document.querySelectorAll('#runs .run-name')[1].click()")
     seen = """(() => { const box = document.querySelector('[data-scroller]').getBoundingClientRect();
       const at = document.querySelector('[data-run="run-1"]')?.getBoundingClientRect(); return at && at.top >= box.top && at.bottom <= box.bottom })()"""

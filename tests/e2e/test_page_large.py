@@ -87,7 +87,7 @@ async def test_a_run_of_50_000_events_shows_its_newest_message_before_all_of_it_
     assert short < whole
     # Pieces of a text come together: the work on the page does not grow with the number of tokens.
     assert await large.js("runcast.view.count") < READ
-    assert await large.js("runcast.view.items.filter((each) => each.kind === 'text').length") == 500
+    await large.shows("runcast.view.items.filter((each) => each.kind === 'text').length", 500)
     assert await large.js("document.getElementById('preview')") is None
     assert await large.js(SCROLL) < DRAWN_ROWS
     assert small.errors == large.errors == []
@@ -98,7 +98,7 @@ async def test_ten_thousand_messages_are_all_there_and_few_of_them_are_drawn(
 ) -> None:
     tab = await browser.tab(f"{host.url}/?thread=many")
     await tab.until("runcast.view.status === 'completed' && runcast.drawn === runcast.view.count")
-    assert await tab.js("runcast.view.items.filter((each) => each.kind === 'text').length") == 10_000
+    await tab.shows("runcast.view.items.filter((each) => each.kind === 'text').length", 10_000)
     assert await tab.js("document.querySelectorAll('#timeline > li').length") < 1_000
     await tab.js("document.querySelector('[data-scroller]').scrollTop = 0")
     await tab.until("document.querySelector('#timeline > li[data-kind=run]') !== null")

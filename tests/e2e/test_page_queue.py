@@ -66,7 +66,7 @@ async def pictures(tab: Tab) -> None:
         for dark in (False, True):
             await tab.size(width, 860, dark=dark)
             assert await tab.js("document.documentElement.scrollWidth") <= width
-            assert await tab.js(f"{foot}.scrollWidth <= {foot}.clientWidth")
+            await tab.until(f"{foot}.scrollWidth <= {foot}.clientWidth")
             await tab.shot(f"queue-{width}-{'dark' if dark else 'light'}")
     await tab.press("Cancel")
 
@@ -98,7 +98,7 @@ async def test_what_waits_is_seen_by_all_edited_and_withdrawn(host: Served, brow
 
 async def test_a_choice_is_for_one_message_and_the_keyboard_has_one(host: Served, browser: Browser) -> None:
     gated, (tab,) = await begun(host, browser)
-    assert await tab.js("document.querySelector('#busy').value") == "queue"
+    await tab.shows("document.querySelector('#busy').value", "queue")
     await write(tab, "patient")
     await tab.until(f"{WAITING} === 'patient'")
     await write(tab, "now", ctrl=True)

@@ -106,7 +106,7 @@ async def test_an_older_list_of_runs_never_covers_a_newer_one(host: Served, brow
     await tab.js(SETTLED)
     await tab.until(f"{RUNS} === 2")
     await tab.js(SETTLED)
-    assert await tab.js(RUNS) == 2
+    await tab.shows(RUNS, 2)
     assert (
         await tab.js("[...document.querySelectorAll('#runs .state')].map((each) => each.textContent).join()")
         == "Done,Done"
@@ -129,7 +129,7 @@ async def test_agents_that_come_late_can_be_branched_to(host: Served, browser: B
     late = line_of(host).hold("/agents")
     tab = await on_runs(browser, f"{host.url}/?thread=t1")
     await tab.until(f"{RUNS} === 1")
-    assert await tab.js("document.querySelectorAll('.branch').length") == 0
+    await tab.shows("document.querySelectorAll('.branch').length", 0)
     late.set()
     await tab.until("document.querySelectorAll('.branch').length === 1")
 
@@ -150,7 +150,7 @@ async def test_another_thread_is_looked_at_before_the_first_has_answered(
         each.set()
     await tab.until(f"{RUNS} === 2 && runcast.view.thread === 'b' && {AT_EASE}")
     await tab.js(SETTLED)
-    assert await tab.js(RUNS) == 2
+    await tab.shows(RUNS, 2)
     assert "of a" not in await tab.js("document.querySelector('main').innerText")
     assert tab.errors == []
 

@@ -40,13 +40,13 @@ async def test_the_worker_is_killed_and_the_page_goes_on(browser: Browser, tmp_p
     async with serving(desk.cast, desk.cast.asgi()) as url:
         await desk.start()
         tab = await browser.tab(f"{desk.cast.access.first_url(url)}&thread=night")
-        assert await tab.js("location.search") == "?thread=night"  # the token is in a cookie now
+        await tab.shows("location.search", "?thread=night")  # the token is in a cookie now
         await desk.ask("night")
         await tab.until("runcast.view.items.some((each) => each.kind === 'tool')")
         await tab.shot("live")
         await desk.worker.kill()
         await tab.until("document.getElementById('resume') !== null")  # the log knows when the lease is over
-        assert await tab.js("document.getElementById('status').textContent") == "Cut short"
+        await tab.shows("document.getElementById('status').textContent", "Cut short")
         await desk.worker.start()
         await tab.press("Resume")
         await tab.until("runcast.view.status === 'interrupted'", 30)
@@ -97,4 +97,4 @@ async def test_the_host_restarts_and_the_page_is_back(browser: Browser, tmp_path
         late = await browser.tab(f"{access.first_url(address)}&thread=t1")
         await late.until(f"runcast.view.status === 'completed' && {AT_EASE}")
         assert await tab.js(SEEN) == await late.js(SEEN)
-        assert await tab.js("runcast.view.missed") == 0
+        await tab.shows("runcast.view.missed", 0)

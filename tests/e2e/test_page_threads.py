@@ -43,7 +43,7 @@ async def test_a_thread_is_named_on_one_page_and_every_page_shows_the_name(
     await writer.js("document.querySelector('.rename').requestSubmit()")
     for tab in (writer, watcher):
         await tab.until(f"{listed('t1')}.startsWith('Night trains & <b>snow</b>')")
-    assert await writer.js("document.getElementById('title').textContent") == "Night trains & <b>snow</b>"
+    await writer.shows("document.getElementById('title').textContent", "Night trains & <b>snow</b>")
     thread = await host.cast.log.thread("t1")
     assert thread is not None
     assert thread.title == "Night trains & <b>snow</b>"

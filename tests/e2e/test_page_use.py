@@ -154,7 +154,7 @@ async def test_keys_alone_are_enough(host: Served, browser: Browser) -> None:
     await tab.until(f"runcast.view.status === 'completed' && {AT_EASE}")
     await key(tab, "c")
     await tab.until("document.getElementById('status').textContent === 'No run yet'")
-    assert await tab.js("document.getElementById('ask').value") == ""
+    await tab.shows("document.getElementById('ask').value", "")
 
 
 async def key(tab: Tab, name: str, *, ctrl: bool = False) -> None:
@@ -190,8 +190,8 @@ async def test_what_grows_is_not_taken_from_under_a_hand(host: Served, browser: 
     gated.open()
     await tab.until(f"runcast.view.status === 'completed' && {AT_EASE}")
     await tab.until("document.querySelectorAll('.branch').length === 2")
-    assert await tab.js("getSelection().toString()") == "1 2"
-    assert await tab.js("document.activeElement.className") == "link branch"
+    await tab.shows("getSelection().toString()", "1 2")
+    await tab.shows("document.activeElement.className", "link branch")
     assert (
         await tab.js("[...document.querySelectorAll('.prose')].at(-1).textContent.trim()")
         == "0 1 2 3 4 5 6 7"

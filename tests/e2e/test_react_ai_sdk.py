@@ -40,7 +40,7 @@ async def test_a_reload_and_a_second_browser_lose_nothing(scene: Scene) -> None:
     for each in (tab, other):
         await each.until(f"({ANSWER}).trim() === {WHOLE!r}")
         await each.until(READY)
-        assert await each.js("document.querySelectorAll('section').length") == 2
+        await each.shows("document.querySelectorAll('section').length", 2)
         assert each.errors == []
 
 
@@ -71,5 +71,5 @@ async def test_a_tool_waits_for_its_approval_over_a_reload(scene: Scene, button:
     await tab.until(f"({ANSWER}).includes({told!r})")
     await tab.until("document.querySelector('.tool').textContent.includes('output-available')")
     await tab.until(READY)
-    assert await tab.js("document.querySelectorAll('section').length") == 2
+    await tab.shows("document.querySelectorAll('section').length", 2)
     assert tab.errors == []

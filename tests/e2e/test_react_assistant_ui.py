@@ -45,7 +45,7 @@ async def test_a_reload_a_second_browser_and_a_second_question_lose_nothing(scen
     await other.until(f"{ANSWERS}.join() === {f'{WHOLE},{WHOLE}'!r}")
     await tab.reload()
     await tab.until(f"{ANSWERS}.join() === {f'{WHOLE},{WHOLE}'!r}")
-    assert await tab.js("document.querySelectorAll('.user').length") == 2
+    await tab.shows("document.querySelectorAll('.user').length", 2)
     assert tab.errors == other.errors == []
 
 

@@ -299,7 +299,7 @@ async def test_control_the_runner_in_memory_loses_the_thread_when_its_process_di
             await tab.reload()
             connected = "performance.getEntriesByType('resource').some((each) => each.name.endsWith('/connect') && each.responseEnd > 0)"
             await tab.until(connected)
-            assert await tab.js(SHOWN) == []
+            await tab.shows(SHOWN, [])
         mine = await scene.tab(scene.second.port)
         await shows(mine, 1)
 
