@@ -1,7 +1,8 @@
 """`make mutants`: one fault at a time, and the tests that run its lines; ends with the share that was noticed.
 
 `--only leases` narrows the areas, `--sample 120 --seed 7` takes faults made by rule instead of those that are data,
-`--again` only those that survived last; `--jobs 2` runs so many at once, `--list` only shows them. A fault is noticed when
+`--again` only those that survived last; `--far` chooses from the tests of other rooms too; `--jobs 2` runs so many at once,
+`--list` only shows them. A fault is noticed when
 a test does not end or fails with it, twice, and passes without. It survives when every test that runs its lines passes; when some of
 them had no time (`--budget`), it is CUT, and counts as not noticed. Nothing is written to the tree: a fork has the fault in
 its memory. A program that a test starts has none.
@@ -34,7 +35,7 @@ from tests.mutants.rules import sample
 from tests.mutants.running import RESULTS, Child, Results, far, in_children, ordered, run_test
 
 AREAS = ("durability", "leases", "authorization", "redaction", "queueing", "keeping", "webhooks")
-ROOMS = (  # the tests that mirror the risky files
+ROOMS = (  # with `--far`, whatever the faults
     *(f"tests/slim/{room}" for room in ("log", "stores", "redaction", "archive")),
     "tests/broadcast/hub",
     *(f"tests/app/{room}" for room in ("http", "runs", "nodes", "webhooks", "keeping", "tenants", "host")),
@@ -177,6 +178,15 @@ def survivors() -> set[str]:
     return set(SURVIVORS.read_text().split()) if SURVIVORS.exists() else set()
 
 
+def room_of(fault: Fault) -> str:
+    """The folder of the tests that mirror the file's room."""
+    house, _, _, *rooms = Path(fault.path).parent.parts
+    found = Path("tests", house, *rooms)
+    while not (ROOT / found).is_dir():
+        found = found.parent
+    return found.as_posix()
+
+
 @contextmanager
 def _shared_server(items: list[pytest.Item]) -> Iterator[None]:
     """Start PostgreSQL here once, if a test may ask for it: a fork that does gets this one, and takes a schema of it."""
@@ -196,7 +206,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="only those that survived last")
     parser.add_argument("--grep", default="", help="only faults whose text or path has this in it")
-    parser.add_argument("--tests", default=" ".join(ROOMS), help="the tests to choose from")
+    parser.add_argument(
+        "--tests", default="", help="the tests to choose from; else the rooms of the faults' files"
+    )
+    parser.add_argument("--far", action="store_true", help="choose from the other risky rooms' tests too")
     parser.add_argument("--budget", type=float, default=120.0, help="seconds of tests for one fault")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true")
@@ -213,12 +226,13 @@ def main() -> int:
             print(fault)
     if asked.list:
         return 0
+    tests = asked.tests.split() or sorted({*map(room_of, faults), *(ROOMS if asked.far else ())})
     sys.path[:0] = [str(ROOT)]
     at_import = measuring(str(Path(tempfile.mkdtemp()) / "import"))
     at_import.start()
     trials = Trials(asked, faults, at_import)
     code = pytest.main(
-        ["-q", "-s", "-n0", "-p", "no:cacheprovider", "--rootdir", str(ROOT), *asked.tests.split()],
+        ["-q", "-s", "-n0", "-p", "no:cacheprovider", "--rootdir", str(ROOT), *tests],
         [trials, RESULTS],
     )
     return int(code) or int(trials.survivors > 0)

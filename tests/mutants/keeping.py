@@ -43,14 +43,26 @@ FAULTS: tuple[Fault, ...] = (
             'if header.get("epoch") == thread.epoch and header.get("last_seq") == thread.last_seq:',
             'if header.get("epoch") == thread.epoch:',
         ),
-        ("        await self._store.delete(lease.key, now=self._now)\n", ""),
+        ("        return await self._store.delete(lease.key, now=until + 1)\n", "        return True\n"),
+        ("                await self._beside.clear(key.thread_id)\n", "                pass\n"),
+        ("        if await self._store.renew([lease], until=until):\n            return False\n", ""),
+        (
+            "        return _is_importers(thread) and (thread.until or 0) < self._clock()",
+            "        return _is_importers(thread)",
+        ),
+        ("        if _is_importers(thread):\n", "        if False:\n"),
     ),
     *faults(
-        "app/runcast/app/keeping/thread_archives.py",
+        "app/runcast/app/keeping/beside_log.py",
         (
-            "            if waiting:\n                await self._let_wait(thread_id, messages)",
-            "            if messages:\n                await self._let_wait(thread_id, messages)",
+            "            elif messages:\n                await self._note(thread_id, WAITING)\n",
+            "",
         ),
+        (
+            "        if self._waiting:\n            await self._let_wait(thread_id, messages)",
+            "        if messages:\n            await self._let_wait(thread_id, messages)",
+        ),
+        ("            if await anext(here, None) is None:", "            if True:"),
         (
             '                        (identifier("a run\'s id", given["run_id"]), to_wait(plain, "queue", None))',
             '                        (identifier("a run\'s id", given["run_id"]), request)',

@@ -1,18 +1,21 @@
 """Which tests run which lines, how long each takes, and which fail without any fault.
 
-Measured once for a test's module and the sources that it runs, and kept below `build/` until one of them changes. A test
-that fails without a fault notices nothing.
+Measured once for a test's module, and kept below `build/` until that changes. A source may change meanwhile: its lines are
+found again by their text, and a new line counts as reached by whatever reached the one above it. A test that fails without
+a fault notices nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import coverage
@@ -24,7 +27,9 @@ from tests.mutants.running import Child, Results, in_children, ordered, run_test
 HOUSES = ("adapters", "slim", "broadcast", "app")
 KEPT = ROOT / "build" / "mutants"
 NOTICES = KEPT / "noticed"  # path, test and fault of each line
+SOURCES = KEPT / "sources"  # as they were measured, by digest
 PATIENCE = 300.0  # seconds: a test that takes longer breaks the measure
+IDLE = 5  # a test that waits is counted as if it worked for this part of the time
 
 
 def measuring(to: Path) -> coverage.Coverage:
@@ -34,34 +39,68 @@ def measuring(to: Path) -> coverage.Coverage:
     return coverage.Coverage(data_file=str(to), config_file=False, include=included)
 
 
+ByLine = Mapping[int, Sequence[str]]  # the tests that run a line
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The measure of one test module."""
+
+    data: coverage.CoverageData
+    ran: Mapping[str, str]  # the sources that ran, with the digest of each
+    seconds: Mapping[str, float]
+
+    @classmethod
+    def at(cls, place: Path) -> Part:
+        kept = json.loads(place.with_suffix(".json").read_text())
+        data = coverage.CoverageData(str(place))
+        data.read()
+        return cls(data, kept["ran"], kept["seconds"])
+
+    def by_line(self, path: Path) -> ByLine:
+        """The tests that run each line of a source, as it is now."""
+        if str(path) not in self.ran:
+            return {}
+        found, digest = self.data.contexts_by_lineno(str(path)), self.ran[str(path)]
+        if digest == _digest(path):
+            return found
+        return moved(found, (SOURCES / digest).read_text().splitlines(), path.read_text().splitlines())
+
+
+def moved(by_line: ByLine, before: Sequence[str], now: Sequence[str]) -> ByLine:
+    """What was measured of a text's lines, for those of another."""
+    blocks = SequenceMatcher(None, before, now, autojunk=False).get_matching_blocks()
+    places = {each.b + n: each.a + n for each in blocks for n in range(each.size)}
+    found, last = dict[int, Sequence[str]](), 0
+    for number in range(len(now)):
+        last = places.get(number, last)
+        found[number + 1] = by_line.get(last + 1, ())
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
-    data: coverage.CoverageData
+    parts: Sequence[Part]
     seconds: dict[str, float]
     items: dict[str, pytest.Item]
     budget: float  # seconds of tests for one fault
-    by_line: dict[str, dict[int, list[str]]] = field(default_factory=dict[str, dict[int, list[str]]])
+    by_path: dict[str, dict[int, list[str]]] = field(default_factory=dict[str, dict[int, list[str]]])
 
     @classmethod
     def over(cls, items: list[pytest.Item], jobs: int, budget: float) -> Reach:
-        """What was measured of these sources and tests; what was not is measured now."""
-        it = cls(coverage.CoverageData(no_disk=True), {}, {item.nodeid: item for item in items}, budget)
-        KEPT.mkdir(parents=True, exist_ok=True)
-        digests = dict[str, str]()
+        """What was measured of these tests; what was not is measured now."""
+        SOURCES.mkdir(parents=True, exist_ok=True)
         places = {path: KEPT / f"{path.stem}-{_digest(path)}" for path in {item.path for item in items}}
         work = [
             Child(_measured([item for item in items if item.path == path], place))
             for path, place in sorted(places.items())
-            if not _holds(place, digests)
+            if not place.with_suffix(".json").exists()
         ]
         for _ in in_children(work, jobs):
             pass
-        for place in places.values():
-            part = coverage.CoverageData(str(place))
-            part.read()
-            it.data.update(part)
-            it.seconds.update(json.loads(place.with_suffix(".json").read_text())["seconds"])
-        return it
+        parts = [Part.at(place) for place in places.values()]
+        seconds = {name: spent for part in parts for name, spent in part.seconds.items()}
+        return cls(parts, seconds, {item.nodeid: item for item in items}, budget)
 
     def tests(self, fault: Fault) -> list[pytest.Item]:
         """Tests that run a line of the fault; where it is no function's, those that use the file. Beyond the budget they
@@ -75,34 +114,39 @@ class Reach:
         return chosen
 
     def _in_order(self, fault: Fault) -> list[str]:
-        """The quick ones first. A test counts as quicker that noticed faults of the file, or mirrors it, or is of its room;
-        as slower if another one runs the same lines of the file."""
+        """First the tests that noticed faults of the file, then those that mirror it, those of its room, and others; the
+        quick ones of each first, and last those that run the same lines of the file as a quicker one."""
         place, before, names = Path(fault.path), noticing(fault), self._names(fault)
-        mirrored, room = f"test_{place.stem}", f"/{place.parent.name}/"
+        mirrored, room = f"test_{place.stem}.py", f"/{place.parent.name}/"
         lines = defaultdict[str, list[int]](list)
-        for line, found in sorted(self.by_line[fault.path].items()):
+        for line, found in sorted(self._by_line(fault.path).items()):
             for name in found:
                 lines[name].append(line)
 
-        def cost(name: str) -> float:
-            far = 1 if mirrored in name else 2 if room in name else 4
-            return far * self.seconds[name] / (1 + before[name])
+        def ring(name: str) -> int:
+            return 0 if before[name] or mirrored in name else 1 if room in name else 2
 
-        likely = sorted(names, key=cost)
+        likely = sorted(names, key=lambda name: (ring(name), self.seconds[name] / (1 + before[name])))
         first = {tuple(lines[name]): name for name in reversed(likely)}
-        return sorted(likely, key=lambda name: cost(name) * (1 if first[tuple(lines[name])] == name else 3))
+        return sorted(likely, key=lambda name: (first[tuple(lines[name])] != name, ring(name)))
 
     def cut(self, fault: Fault) -> int:
         """The number of tests that would run a line of the fault, and for which there is no time."""
         return len(self._names(fault)) - len(self.tests(fault))
 
     def _names(self, fault: Fault) -> set[str]:
-        if fault.path not in self.by_line:
-            self.by_line[fault.path] = self.data.contexts_by_lineno(str(ROOT / fault.path))
-        by_line = self.by_line[fault.path]
+        by_line = self._by_line(fault.path)
         known = self.seconds.keys() & self.items.keys()
         names = {name for line in fault.lines() for name in by_line.get(line, ())} & known
         return names or {name for found in by_line.values() for name in found} & known
+
+    def _by_line(self, path: str) -> dict[int, list[str]]:
+        if path not in self.by_path:
+            found = self.by_path[path] = defaultdict[int, list[str]](list)
+            for part in self.parts:
+                for line, names in part.by_line(ROOT / path).items():
+                    found[line] += names
+        return self.by_path[path]
 
 
 def noticing(fault: Fault) -> Counter[str]:
@@ -133,9 +177,10 @@ def _measured(items: list[pytest.Item], place: Path) -> Callable[[Results], int]
         cover.start()
         for item, after in ordered(items):
             cover.switch_context(item.nodeid)
-            began = time.monotonic()
+            began, worked = time.monotonic(), sum(os.times()[:4])
             run_test(item, after, PATIENCE)
-            spent = time.monotonic() - began
+            # What it costs by itself: on a busy machine the clock says something else.
+            spent = max(sum(os.times()[:4]) - worked, (time.monotonic() - began) / IDLE)
             if said.took_failure():
                 print(f"fails without a fault, and is left out: {item.nodeid}", file=said.out, flush=True)
             else:
@@ -143,21 +188,12 @@ def _measured(items: list[pytest.Item], place: Path) -> Callable[[Results], int]
         cover.stop()
         cover.save()
         ran = {path: _digest(Path(path)) for path in cover.get_data().measured_files()}
+        for path, digest in ran.items():
+            (SOURCES / digest).write_bytes(Path(path).read_bytes())
         place.with_suffix(".json").write_text(json.dumps({"seconds": seconds, "ran": ran}))
         return 0
 
     return run
-
-
-def _holds(place: Path, digests: dict[str, str]) -> bool:
-    """Whether this was measured, and the sources that ran are still the same."""
-    kept = place.with_suffix(".json")
-    if not kept.exists():
-        return False
-    ran: dict[str, str] = json.loads(kept.read_text())["ran"]
-    for path in ran.keys() - digests.keys():
-        digests[path] = _digest(Path(path)) if Path(path).exists() else ""
-    return all(digests[path] == digest for path, digest in ran.items())
 
 
 def _digest(path: Path) -> str:

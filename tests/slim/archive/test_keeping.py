@@ -325,7 +325,7 @@ async def test_an_imported_run_is_never_found_for_recovery(store_url: str, monke
         assert await log.recovery.truncated_unresumed(2**40) == []
 
         # As if the importing process was killed: nothing is undone.
-        monkeypatch.setattr(Importer, "_undo", _nothing)
+        monkeypatch.setattr(Importer, "undo", _nothing)
         header = HEADER.replace(b'thread",', b'half",')
         with pytest.raises(WireError):
             await log.archive.import_lines(lines(header, RUN, *[EVENT] * 1_500, b"broken"))

@@ -6,13 +6,16 @@ content of its segments, and is imported under another epoch with seqs of its ow
 
 Several threads are exported one after the other, and imported so: each is stored whole, or not at all. Raw parts follow the
 entry they came with. Derived data are not exported: they are made again.
+
+An importer gives the lease of a thread back when all of it is stored. So a thread that an importer's expired lease holds is
+what a killed import has left: the next import removes it and begins again.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from hashlib import sha256
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 import orjson
 
@@ -22,6 +25,7 @@ from runcast.slim.entry import is_mark
 from runcast.slim.errors import Conflict, UnknownThread, WireError
 from runcast.slim.stores import Store
 from runcast.slim.stores.records import (
+    IMPORTER,
     Batch,
     Edge,
     Key,
@@ -31,6 +35,7 @@ from runcast.slim.stores.records import (
     RunEnd,
     RunStatus,
     StoredRun,
+    StoredThread,
 )
 from runcast.slim.values.identifiers import identifier
 from runcast.slim.wire.codec import decode, encode
@@ -75,7 +80,8 @@ async def export_lines(store: Store, derived: Derived, key: Key) -> AsyncIterato
         if not whole:  # its seqs are others there
             described.pop("mark", None)
         yield _line({"run": described})
-        mine = [raw for raw in raws if run.first_seq <= raw.seq <= run.last_seq]
+        last = None if run is runs[-1] else run.last_seq  # a part may come before an entry that never came
+        mine = [raw for raw in raws if run.first_seq <= raw.seq and (last is None or raw.seq <= last)]
         async for seq, line in _entries(store, derived, key, run):
             while mine and mine[0].seq < seq:
                 yield _raw_line(mine.pop(0))
@@ -130,18 +136,40 @@ def _described(run: StoredRun, names: dict[int, str]) -> Line:
     return {name: value for name, value in line.items() if value is not None}
 
 
+class Beside(Protocol):
+    """What belongs to imported threads and is kept outside the log."""
+
+    async def clear(self, thread_id: str) -> None:
+        """Remove what a killed import has stored beside this thread's log, which is removed next."""
+        ...
+
+    async def store(self, thread_id: str) -> None:
+        """Store it: the log is whole, and its lease is held. When this raises, the log is removed."""
+        ...
+
+
 class Importer:
     """Writes the lines of a thread into a store, run by run."""
 
     def __init__(
-        self, store: Store, tenant: str, *, owner: str, now: int, lease_ms: int, new_id: Callable[[], str]
+        self,
+        store: Store,
+        tenant: str,
+        *,
+        owner: str,
+        clock: Callable[[], int],
+        lease_ms: int,
+        new_id: Callable[[], str],
+        beside: Beside | None = None,
     ) -> None:
         self._store = store
         self._tenant = tenant
-        self._owner = owner
-        self._now = now
+        self._owner = IMPORTER + owner
+        self._clock = clock
+        self._now = clock()
         self._lease_ms = lease_ms
         self._new_id = new_id
+        self._beside = beside
         self._lease: Lease | None = None
         self._next = 1
         self._run: Line | None = None
@@ -152,16 +180,13 @@ class Importer:
         self._known = False  # the thread of these lines was imported before
         self.threads: list[str] = []
 
-    async def read(self, lines: AsyncIterator[bytes]) -> list[str]:
-        """Import all lines; returns the ids of their threads. After an error nothing of the last one is stored."""
-        try:
-            return await self._read(lines)
-        except BaseException:
-            if self._lease is not None:
-                await self._undo(self._lease)
-            raise
+    @property
+    def leases(self) -> list[Lease]:
+        """The lease of the thread that is being written, for its renewal."""
+        return [] if self._lease is None else [self._lease]
 
-    async def _read(self, lines: AsyncIterator[bytes]) -> list[str]:
+    async def read(self, lines: AsyncIterator[bytes]) -> list[str]:
+        """Import all lines; returns the ids of their threads. After an error the caller calls `undo`."""
         number = 0
         async for line in lines:
             number += 1
@@ -188,17 +213,27 @@ class Importer:
                     f"the thread has {held} entries of {told}: the export was cut, or changed",
                     expected="all of its lines",
                 )
-            await self._append(self._lease, until=None)
             if "title" in self._header:
                 await self._store.rename(self._lease.key, self._header["title"])
+            if self._beside is not None:
+                await self._beside.store(self._lease.key.thread_id)
+            await self._append(self._lease, until=None)
             self._lease, self._next = None, 1
 
-    async def _undo(self, lease: Lease) -> None:
-        thread = await self._store.thread(lease.key)
-        self._run, self._number, self._events, self._raws = None, 0, [], []
-        self._next = thread.last_seq + 1 if thread else 1
-        await self._append(lease, until=None)
-        await self._store.delete(lease.key, now=self._now)
+    async def undo(self) -> None:
+        """Remove the thread that is not whole, unless it was lost to another owner. No other may renew its lease now."""
+        if self._lease is not None:
+            await self._remove(self._lease)
+
+    async def _remove(self, lease: Lease) -> bool:
+        """Delete the thread while its lease is held: released first, half a thread would look whole."""
+        until = self._until()
+        if await self._store.renew([lease], until=until):
+            return False
+        return await self._store.delete(lease.key, now=until + 1)
+
+    def _until(self) -> int:
+        return self._clock() + self._lease_ms
 
     def _key(self, header: Line) -> Key:
         return Key(self._tenant, str(header["thread_id"]))
@@ -206,19 +241,32 @@ class Importer:
     async def _is_here(self, header: Line) -> bool:
         """Whether this very thread was imported before."""
         thread = await self._store.thread(self._key(header))
-        if thread is None or thread.last_seq == 0:
+        if thread is None or thread.last_seq == 0 or self._is_left(thread):
             return False
+        if _is_importers(thread):
+            raise Conflict(f"thread {header['thread_id']!r} is being imported: try again when that has ended")
         if header.get("epoch") == thread.epoch and header.get("last_seq") == thread.last_seq:
             return True
         raise Conflict(f"thread {header['thread_id']!r} exists already with other entries: delete it first")
 
+    def _is_left(self, thread: StoredThread) -> bool:
+        """Whether a killed import has left the thread as it is."""
+        return _is_importers(thread) and (thread.until or 0) < self._clock()
+
     async def _open(self, header: Line) -> None:
-        until = self._now + self._lease_ms
-        self._header = header
-        epoch = str(header.get("epoch") or self._new_id())
-        self._lease = await self._store.acquire(
-            self._key(header), owner=self._owner, now=self._now, until=until, epoch=epoch
-        )
+        key, self._header = self._key(header), header
+        thread = await self._store.thread(key)
+        if thread is not None and self._is_left(thread):
+            left = await self._acquire(key, thread.epoch)  # of several imports one goes on
+            if self._beside is not None:
+                await self._beside.clear(key.thread_id)
+            await self._remove(left)
+        self._lease = await self._acquire(key, str(header.get("epoch") or self._new_id()))
+
+    async def _acquire(self, key: Key, epoch: str) -> Lease:
+        """The lease; a thread without entries, which any caller may have made, gets the epoch too."""
+        now, until = self._clock(), self._until()
+        return await self._store.acquire(key, owner=self._owner, now=now, until=until, epoch=epoch, anew=True)
 
     async def _take(self, line: bytes, number: int) -> None:
         try:
@@ -287,10 +335,14 @@ class Importer:
             events=events,
             raws=raws,
             end=end,
-            until=self._now + self._lease_ms if until == -1 else until,
+            until=self._until() if until == -1 else until,
             now=self._now if now is None else now,
         )
         return await self._store.append(batch)
+
+
+def _is_importers(thread: StoredThread) -> bool:
+    return (thread.owner or "").startswith(IMPORTER)
 
 
 def _header(line: bytes) -> Line:

@@ -15,12 +15,13 @@ from runcast.slim.archive.info import Compacted, Pruned, ThreadInfo, ThreadSize
 from runcast.slim.archive.line_files import read_file, write_file
 from runcast.slim.archive.pages import thread_info
 from runcast.slim.archive.pruning import Pruner, What
-from runcast.slim.archive.transfer import Importer, export_lines
+from runcast.slim.archive.transfer import Beside, Importer, export_lines
 from runcast.slim.entry import Entry
 from runcast.slim.errors import StoreError, UnknownThread
 from runcast.slim.log.engine import Core
+from runcast.slim.log.lease_renewal import LeaseRenewal
 from runcast.slim.log.log_options import Scope
-from runcast.slim.stores.records import IMPORTER, Key
+from runcast.slim.stores.records import Key
 from runcast.slim.wire.codec import AnyEvent
 
 
@@ -133,22 +134,34 @@ class Archive:
             after = page[-1].key.thread_id
 
     async def import_lines(self, lines: AsyncIterator[bytes]) -> str:
-        """Import an exported thread; returns its id. Importing it again changes nothing; another thread of the
-        same id is a `Conflict`."""
+        """Import an exported thread; returns its id. Importing it again changes nothing, or completes what a killed import
+        has left; another thread of the same id is a `Conflict`."""
         return (await self.import_all(lines))[-1]
 
-    async def import_all(self, lines: AsyncIterator[bytes]) -> list[str]:
-        """Import an archive of any number of threads; returns their ids. Those before an error are whole, and stay."""
-        options = self._core.options
+    async def import_all(self, lines: AsyncIterator[bytes], *, beside: Beside | None = None) -> list[str]:
+        """Import an archive of any number of threads; returns their ids. Those before an error are whole, and stay.
+
+        `beside` stores what the archive has outside the log: a thread counts as imported when that is there too.
+        """
+        store, options = self._core.store, self._core.options
         importer = Importer(
-            self._core.store,
+            store,
             self._scope.tenant,
-            owner=f"{IMPORTER}{options.owner}-{options.new_id()}",
-            now=options.clock(),
+            owner=f"{options.owner}-{options.new_id()}",
+            clock=options.clock,
             lease_ms=options.lease_ms,
             new_id=options.new_id,
+            beside=beside,
         )
-        return await importer.read(lines)
+        renewal = LeaseRenewal(store, options, lambda: importer.leases, lambda _: None)
+        try:
+            return await importer.read(lines)
+        except BaseException:
+            await renewal.close()
+            await importer.undo()
+            raise
+        finally:
+            await renewal.close()
 
     async def export_file(self, thread_id: str | None, path: str | Path) -> int:
         """Write a thread, or without an id all of them, to a file, compressed when its name ends in `.gz`; returns the
