@@ -10,6 +10,7 @@ import base64
 import json
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -211,6 +212,7 @@ async def browsing() -> AsyncIterator[Browser]:
     process = await asyncio.create_subprocess_exec(
         found, *FLAGS, f"--user-data-dir={profile}", "about:blank",
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL, start_new_session=True,
+        env={**os.environ, "TMPDIR": str(profile)},
     )  # fmt: skip
     try:
         async with asyncio.timeout(PATIENCE):
@@ -225,6 +227,6 @@ async def browsing() -> AsyncIterator[Browser]:
             finally:
                 await browser.close()
     finally:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # its renderers too: they write on into the profile
         await process.wait()
         await asyncio.to_thread(shutil.rmtree, profile, ignore_errors=True)
