@@ -29,6 +29,7 @@ from runcast.broadcast import (
     PublishError,
     TooLarge,
 )
+from runcast.slim.entry import Entry
 from tests.broadcast.entries import Thread
 
 CHANNEL = "private-agent.t1"
@@ -266,6 +267,43 @@ async def test_a_publishers_own_fault_is_a_failed_attempt(caplog: pytest.LogCapt
             await tell(it, Thread())
             assert await it.flush(5)
     assert target.inner.envelopes(CHANNEL)[-1].payload["status"] == "completed"
+
+
+def said(thread: Thread, tokens: int) -> list[Entry]:
+    start = RunStartedEvent(thread_id=thread.thread_id, run_id=thread.run_id)
+    words = [TextMessageContentEvent(message_id="m", delta=f"{n} ") for n in range(tokens)]
+    return thread.entries([start, TextMessageStartEvent(message_id="m"), *words])
+
+
+async def test_what_comes_at_once_is_mapped_at_once() -> None:
+    target = MemoryPublisher()
+    async with broadcaster(target) as it:
+        it.put_all(said(Thread(), 5))
+        assert await it.flush(2)
+        told, stats = target.envelopes(CHANNEL), it.stats()
+    assert [envelope.payload.get("chunk") for envelope in told[1:]] == ["0 1 2 3 4 "]
+    assert chained(told)
+    assert (stats["entries"], stats["envelopes"], stats["merged"], stats["delivered"]) == (7, 6, 4, 2)
+
+
+async def test_without_a_roll_up_what_comes_at_once_stays_apart() -> None:
+    target = MemoryPublisher()
+    async with broadcaster(target, config=BroadcastConfig(rollup_ms=0)) as it:
+        it.put_all(said(Thread(), 3))
+        assert await it.flush(2)
+    assert [each.payload.get("chunk") for each in target.envelopes(CHANNEL)[1:]] == ["0 ", "1 ", "2 "]
+
+
+async def test_an_entry_that_cannot_be_mapped_keeps_no_other_back(caplog: pytest.LogCaptureFixture) -> None:
+    target = MemoryPublisher()
+    async with broadcaster(target) as it:
+        entries = said(Thread(), 2)
+        object.__setattr__(entries[0], "at", "not a time")
+        with caplog.at_level(logging.ERROR):
+            it.put_all(entries)
+        assert await it.flush(2)
+        assert it.stats()["failures"] == 1
+    assert [each.payload.get("chunk") for each in target.envelopes(CHANNEL)] == ["0 1 "]
 
 
 async def test_a_fault_in_the_mapping_does_not_reach_the_run(caplog: pytest.LogCaptureFixture) -> None:

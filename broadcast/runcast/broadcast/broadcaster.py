@@ -39,6 +39,7 @@ class _Channel:
     mapper: EnvelopeMapper
     coalescer: Coalescer
     fits: Callable[[Envelope], bool]
+    rolls_up: bool
     timer: asyncio.TimerHandle | None = None
 
 
@@ -76,16 +77,34 @@ class Broadcaster:
 
     def put(self, entry: Entry) -> None:
         """As `publish`, for code that cannot await; needs a running event loop."""
+        self.put_all((entry,))
+
+    def put_all(self, entries: Sequence[Entry]) -> None:
+        """As `put`, for entries of one thread that come at once: with a roll-up, deltas of one text are mapped as one."""
+        thread_id = entries[0].thread_id
         try:
-            channel = self._channel(entry)
-            self._entries += 1
-            envelopes = channel.mapper.feed(entry)
+            channel, envelopes = self._channel(entries[0]), list[Envelope]()
+            single = len(entries) == 1 or not channel.rolls_up
+            for each in ((entry,) for entry in entries) if single else channel.mapper.stretches(entries):
+                envelopes += self._mapped(channel, each)
             if envelopes:
-                self._envelopes += len(envelopes)
                 self._roll_up(channel, envelopes)
         except Exception:  # no error here may reach the agent
             self._broken += 1
-            log.exception("an entry of thread %r could not be broadcast", entry.thread_id)
+            log.exception("entries of thread %r could not be broadcast", thread_id)
+
+    def _mapped(self, channel: _Channel, stretch: Sequence[Entry]) -> list[Envelope]:
+        self._entries += len(stretch)
+        try:
+            envelopes = channel.mapper.feed_stretch(stretch)
+        except Exception:  # the others have envelopes all the same
+            self._broken += 1
+            log.exception("an entry of thread %r could not be broadcast", stretch[0].thread_id)
+            return []
+        joined = max(0, len(stretch) - len(envelopes)) if envelopes else 0
+        self._envelopes += len(envelopes) + joined
+        self._merged += joined
+        return envelopes
 
     def prime(self, entry: Entry) -> None:
         """Feed the mapper an entry that was broadcast already, by another process or before, and send nothing."""
@@ -193,6 +212,7 @@ class Broadcaster:
             EnvelopeMapper(config, prev=entry.seq - 1, budget=budget),
             Coalescer(config.rollup_ms, fits=fits),
             fits,
+            config.rollup_ms > 0,
         )
         self._channels[entry.thread_id] = channel
         return channel

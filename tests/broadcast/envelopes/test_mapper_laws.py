@@ -7,9 +7,17 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
-from ag_ui.core import Event, RunStartedEvent
+from ag_ui.core import (
+    Event,
+    ReasoningMessageContentEvent,
+    RunStartedEvent,
+    TextMessageContentEvent,
+    TextMessageStartEvent,
+)
 
 from runcast.broadcast import BroadcastConfig, Budget, Envelope, EnvelopeMapper
+from runcast.broadcast.envelopes.budget import HUB
+from runcast.broadcast.envelopes.rollup import join
 from runcast.slim import fold
 from runcast.slim.entry import Entry
 from runcast.slim.values.truncation import clean
@@ -60,6 +68,52 @@ def test_every_stream_is_told_in_an_unbroken_chain_within_the_budget(block: int)
             assert unbroken(envelopes), seed
             assert all(BUDGET.fits(envelope.encode()) for envelope in envelopes), seed
             assert envelopes == told(entries, EnvelopeMapper(config, budget=BUDGET)), seed
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_deltas_that_come_at_once_are_mapped_as_if_their_envelopes_had_been_joined(block: int) -> None:
+    joined = 0
+    for seed in range(block * 40, block * 40 + 40):
+        rng = random.Random(seed)
+        entries = Thread().entries(stream(seed))
+        for config in CONFIGS:
+            budget = rng.choice((BUDGET, Budget(2_000), HUB))
+            singly, together = EnvelopeMapper(config, budget=budget), EnvelopeMapper(config, budget=budget)
+            at = 0
+            while at < len(entries):
+                lot = entries[at : (at := at + rng.randint(1, 12))]
+                for stretch in together.stretches(lot):
+                    each = told(stretch, singly)
+                    if len(stretch) > 1 < len(each):
+                        each, joined = [join(each)], joined + 1
+                    assert together.feed_stretch(stretch) == each, seed
+                assert together.position == singly.position, seed
+    assert joined > 5
+
+
+def test_a_stretch_ends_where_its_text_does_not_fit_or_cannot_be_counted() -> None:
+    thread, said = Thread(), TextMessageContentEvent(message_id="m", delta="a" * 20)
+    begun = [
+        RunStartedEvent(thread_id="t1", run_id="r1"),
+        TextMessageStartEvent(message_id="m"),
+        ReasoningMessageContentEvent(message_id="m", delta="hm"),
+    ]
+    events: list[Event] = [
+        *(said, said, said, said),
+        said.model_copy(update={"metadata": {"runcast": {}}}),
+        said,
+        *(said.model_copy(update={"delta": delta}) for delta in ("", "half \ud83d", "\ude00", "!")),
+        *(ReasoningMessageContentEvent(message_id="m", delta=delta) for delta in ("so", " it", " is")),
+        TextMessageContentEvent(message_id="n", delta="of none"),
+        TextMessageContentEvent(message_id="n", delta=" either"),
+    ]
+    mapper = EnvelopeMapper(BroadcastConfig.debug(), budget=Budget(1_600))  # 67 characters have room
+    told(thread.entries(begun), mapper)
+    sizes: list[int] = []
+    for stretch in mapper.stretches(thread.entries(events)):
+        sizes.append(len(stretch))
+        mapper.feed_stretch(stretch)
+    assert sizes == [3, 1, 1, 1, 1, 1, 2, 3, 1, 1]
 
 
 @pytest.mark.parametrize("block", range(5))

@@ -19,6 +19,7 @@ from ag_ui.core import (
 )
 
 from runcast.slim.archive.beside import HEAVY
+from runcast.slim.entry import Entry
 from runcast.slim.errors import Conflict, InvalidStream, LineageError, StoreError
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.redaction.redactor import Redactor
@@ -96,6 +97,24 @@ async def test_what_is_durable_when(store_url: str):
     await log.close()
     assert (await store.events((await store.threads("", limit=1))[0].key, after=0)).last_seq == 17, "close"
     await store.close()
+
+
+async def test_a_delta_flows_where_nothing_has_to_be_waited_for(store_url: str):
+    shown: list[Entry] = []
+
+    def show(entry: Entry) -> None:
+        shown.append(entry)
+
+    async with make_log(store_url) as log:
+        start, *words, end = text("m", "one ", "two")
+        assert not log.live.flow(THREAD, words[0], show)  # there is no run yet
+        await log.append(THREAD, started("r1"))
+        assert not log.live.flow(THREAD, start, show)
+        await log.append(THREAD, start)
+        assert [log.live.flow(THREAD, word, show) for word in words] == [True, True]
+        assert not log.live.flow(THREAD, end, show)
+        await log.flush()
+        assert shown == (await log.entries(THREAD))[2:]
 
 
 async def test_what_waits_is_written_after_some_milliseconds(store_url: str):

@@ -54,6 +54,16 @@ async def test_history_comes_first_and_then_what_is_new(store_url: str):
         assert log.stats().readers == 0
 
 
+async def test_what_is_there_at_once_comes_together(store_url: str):
+    async with make_log(store_url) as log:
+        await log.append_many(THREAD, turn("r1"))
+        async with asyncio.timeout(60), aclosing(log.live.attach(THREAD, 2)) as lots:
+            assert await anext(lots) == await log.entries(THREAD, after=2)
+            await log.append_many(THREAD, turn("r2"))
+            assert await anext(lots) == await log.entries(THREAD, after=6)
+        assert log.stats().readers == 0
+
+
 async def test_a_reader_may_come_before_the_thread(store_url: str):
     async with make_log(store_url) as log:
         reading = asyncio.ensure_future(read(log, 6))

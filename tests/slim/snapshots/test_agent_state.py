@@ -363,3 +363,13 @@ def test_text_grows_while_a_state_looks_at_it():
     assert builder.state().history[0].content == "he"
     builder.feed(TextMessageContentEvent(message_id="m", delta="llo"))
     assert builder.state().history[0].content == "hello"
+
+
+def test_a_delta_of_a_class_of_ones_own_has_its_size() -> None:
+    class Own(TextMessageContentEvent):
+        """Whatever a producer adds."""
+
+    builder = StateBuilder("a")
+    builder.feed(TextMessageStartEvent(message_id="m", role="assistant"))
+    builder.feed(Own(message_id="m", delta="four"))
+    assert builder.state().content_bytes == 4

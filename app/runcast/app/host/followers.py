@@ -15,6 +15,8 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from runcast.broadcast import channel_for
@@ -32,6 +34,7 @@ PATIENCE = 5.0  # seconds that a run's last entries may take to become durable a
 LINGER = 2.0  # seconds that a thread is followed after its last watcher left: most return
 FRESH_MS = 60_000  # a run that ended longer ago is not sent to a new watcher
 PAUSES = (0.1, 5.0)  # first and longest pause before a log that cannot be read is read again
+RUN_ID = attrgetter("run_id")
 LOOK, SWEEP = 0.25, 5.0  # seconds between two checks of the fan-out, and of what it has missed
 
 logger = logging.getLogger("runcast.app")
@@ -217,10 +220,12 @@ class Followers:
             try:
                 if thread.after < 0:
                     thread.after, thread.epoch = await self._beginning(thread_id)
-                async with aclosing(self._log.attach(thread_id, thread.after, epoch=thread.epoch)) as entries:
-                    async for entry in entries:
+                found = self._log.live.attach(thread_id, thread.after, epoch=thread.epoch)
+                async with aclosing(found) as lots:
+                    async for entries in lots:
                         pause = PAUSES[0]
-                        self._send(thread_id, thread, entry)
+                        for run_id, own in groupby(entries, RUN_ID):
+                            self._send(thread_id, thread, run_id, list(own))
             except ReaderTooSlow:  # the rest is read from the store
                 continue
             except UnknownThread:  # it was deleted, and perhaps created again
@@ -243,16 +248,19 @@ class Followers:
             return found.last_seq, found.epoch
         return last.first_seq - 1, found.epoch
 
-    def _send(self, thread_id: str, thread: _Thread, entry: Entry) -> None:
-        thread.after, thread.epoch = entry.seq, entry.history
-        run = thread.runs.get(entry.run_id)
+    def _send(self, thread_id: str, thread: _Thread, run_id: str, entries: Sequence[Entry]) -> None:
+        """Broadcast entries of one run that follow each other."""
+        last = entries[-1]
+        thread.after, thread.epoch = last.seq, last.history
+        run = thread.runs.get(run_id)
         if run is not None:
             for target in self._broadcasters:
-                target.put(entry)
-            if not run.active and entry.seq >= run.last_seq:
+                target.put_all(entries)
+            if not run.active and last.seq >= run.last_seq:
                 self.dismiss(run)
         elif self._local is not None:
-            self._to_hub(self._local, thread_id, entry)
+            for entry in entries:
+                self._to_hub(self._local, thread_id, entry)
 
     def _to_hub(self, local: Broadcaster, thread_id: str, entry: Entry) -> None:
         """Give the local hub an entry of another process's run, unless it has it already."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +102,7 @@ class LocalRun:
         self._snapshot: dict[str, Any] = {}  # the last one
         self._snapshot_seq = 0
         self._last: Entry | None = None
+        self._newest: Entry | None = None  # that was given to the log, written or not
         self._ended = ended
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._terminal: Terminal | None = None
@@ -203,14 +203,7 @@ class LocalRun:
 
     async def _recorded(self) -> RunResult:
         try:
-            async with aclosing(self._events()) as events:
-                async for event in events:
-                    # a delta may go before or after what is announced
-                    if type(event) in DELTAS and not (self._abandoned or self._handed):
-                        await self._append(event)
-                        continue
-                    async with self._turn:
-                        await self._record(event)
+            await self._record_all()
         except Conflict as error:  # another owner has the lease: nothing more may be written here
             log.error("run %r lost the lease of thread %r: %s", self.run_id, self.thread_id, error)
             self._fail(error)
@@ -224,41 +217,65 @@ class LocalRun:
             await self._keep()
         return result_of(self, self._terminal)
 
-    async def _events(self) -> AsyncGenerator[Event]:
-        """The adapter's events; an exception or a missing end becomes a RUN_ERROR."""
+    async def _record_all(self) -> None:
+        """Record the adapter's events; an exception or a missing end becomes a RUN_ERROR."""
         source = self.adapter.run(self.input, resume=self._plan.resume)
+        pull, flow, thread_id, entered = (
+            aiter(source).__anext__,
+            self._log.live.flow,
+            self.thread_id,
+            self._entered,
+        )
         try:
-            async for event in source:
-                yield event
-                if isinstance(event, RunStartedEvent):
-                    for each in self._plan.corrections((event.input or self.input).messages):
-                        yield each
-            if self._terminal is None:  # without one the thread would stay busy
-                yield RunErrorEvent(
-                    message="the agent ended without a terminal event", code="no_terminal", timestamp=_now()
-                )
-        except Exception as error:  # an adapter's fault ends its run, not the process
-            log.exception("adapter %s raised in run %r", self.adapter.name, self.run_id)
-            found = failure(error)
-            if self._terminal is None:
-                yield RunErrorEvent(message=found.message, code=found.code, timestamp=_now())
+            while True:
+                try:
+                    event = await pull()
+                    if type(event) not in DELTAS or self._abandoned or self._handed:
+                        events = self._corrected(event)
+                    else:  # a delta may go before or after what is announced
+                        events = []
+                except StopAsyncIteration:  # without an end the thread would stay busy
+                    return await self._end("the agent ended without a terminal event", "no_terminal")
+                except Exception as error:  # an adapter's fault ends its run, not the process
+                    log.exception("adapter %s raised in run %r", self.adapter.name, self.run_id)
+                    found = failure(error)
+                    return await self._end(found.message, found.code)
+                if events:
+                    for each in events:
+                        await self._record(each)
+                elif not flow(thread_id, event, entered):
+                    await self._append(event)
+                elif self._newest is not None:
+                    self._last, self.last_seq = self._newest, self._newest.seq
         finally:
             close = getattr(source, "aclose", None)
             if close is not None:
                 await close()
 
+    def _corrected(self, event: Event) -> list[Event]:
+        """The event, with what corrects the client's view behind RUN_STARTED."""
+        if not isinstance(event, RunStartedEvent):
+            return [event]
+        return [event, *self._plan.corrections((event.input or self.input).messages)]
+
+    async def _end(self, message: str, code: str | None) -> None:
+        """End a run that has no terminal event."""
+        if self._terminal is None:
+            await self._record(RunErrorEvent(message=message, code=code, timestamp=_now()))
+
     async def _record(self, event: Event) -> None:
-        if self._abandoned:
-            return
-        if isinstance(event, RunStartedEvent):
-            event = self._completed(event)
-        elif isinstance(event, RunFinishedEvent | RunErrorEvent):
-            self._terminal = event
-        self._span.feed(event)
-        if self._handed or (isinstance(event, TextMessageStartEvent) and self.expects(event.message_id)):
-            await self._take_in(event)
-        else:
-            await self._append(event)
+        async with self._turn:
+            if self._abandoned:
+                return
+            if isinstance(event, RunStartedEvent):
+                event = self._completed(event)
+            elif isinstance(event, RunFinishedEvent | RunErrorEvent):
+                self._terminal = event
+            self._span.feed(event)
+            if self._handed or (isinstance(event, TextMessageStartEvent) and self.expects(event.message_id)):
+                await self._take_in(event)
+            else:
+                await self._append(event)
 
     async def _take_in(self, event: Event) -> None:
         """Keep an event of a message that the run was handed, and write the message whole, with the event behind it.
@@ -288,6 +305,7 @@ class LocalRun:
 
     def _entered(self, entry: Entry) -> dict[str, Any] | None:
         """Follow what is about to be written; returns a snapshot that is due."""
+        self._newest = entry
         data = self._snapshots.feed(entry)
         if data is not None:
             self._snapshot, self._snapshot_seq = data, entry.seq

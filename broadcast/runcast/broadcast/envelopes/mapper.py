@@ -9,9 +9,11 @@ once, in order. It never raises for an entry's content: of an invalid stream it 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
+
+from ag_ui.core import ReasoningMessageContentEvent, TextMessageContentEvent
 
 from runcast.broadcast.config import BroadcastConfig
 from runcast.broadcast.envelopes.agui import AGUI, faithful
@@ -20,7 +22,7 @@ from runcast.broadcast.envelopes.envelope import CHUNKS, Envelope, fit
 from runcast.broadcast.envelopes.event_payloads import event_handlers
 from runcast.broadcast.envelopes.run_view import Draft, RunView
 from runcast.broadcast.envelopes.split_text import split_text
-from runcast.broadcast.envelopes.text_payloads import Texts
+from runcast.broadcast.envelopes.text_payloads import Delta, Texts
 from runcast.broadcast.json_bytes import iso
 from runcast.slim.entry import Entry, begins
 from runcast.slim.errors import InvalidStream
@@ -30,6 +32,9 @@ from runcast.slim.wire.codec import AnyEvent
 _RUNS_REMEMBERED = 64  # ended runs with a kept status, so that no envelope is made twice
 _ESCAPED = 12  # bytes that one character may need at most, as JSON in JSON
 _KEYS = 600  # bytes that an envelope of a chunk needs beside its ids and its text
+_GROW: frozenset[type] = frozenset(
+    {TextMessageContentEvent, ReasoningMessageContentEvent}
+)  # of which many come at once
 Handler = Callable[[RunView, Any, int], list[Draft]]
 
 
@@ -51,7 +56,9 @@ class EnvelopeMapper:
         self._clock = ""
         handlers = event_handlers(self.config)
         self._map: dict[type, Handler] = {kind: partial(each, self.config) for kind, each in handlers.items()}
-        self._map |= Texts(self.config, self._split).table()
+        self._texts = Texts(self.config, self._split)
+        self._map |= self._texts.table()
+        self._joined: frozenset[type] = frozenset() if self.config.faithful else _GROW & self._map.keys()
 
     @property
     def position(self) -> int:
@@ -60,22 +67,65 @@ class EnvelopeMapper:
 
     def feed(self, entry: Entry) -> list[Envelope]:
         """The envelopes of one entry; often none."""
-        if self._seen is not None and entry.seq != self._seen + 1:
-            # Another worker mapped the entries between; its run ended with the entry before this one, and is complete.
-            self._prev = entry.seq - 1
-        self._seen = entry.seq
-        self._entry = entry
-        event = entry.event
-        stamp: int | None = getattr(event, "timestamp", None)
-        self._at = at = entry.at if stamp is None else stamp
+        self._arrived(entry, entry.seq)
         if self.config.faithful:
             return self._place(entry, self._faithful(entry))
+        event, at = entry.event, self._at
         view = self._runs.get(entry.run_id) or self._new_view(entry)
         # Only shorthand opens a lane, and only an event that comes while one is open may close it.
         if view.chunks.lanes or isinstance(event, SHORTHAND):
             drafts = self._spelled_out(view, event, at)
         else:
             drafts = self._handle(view, event, at)
+        return self._placed(view, entry, drafts)
+
+    def stretches(self, entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+        """Entries that follow each other, in pieces for `feed_stretch`: deltas of one text stay together."""
+        at = 0
+        while at < len(entries):
+            end = self._end_of_stretch(entries, at)
+            yield entries[at:end]
+            at = end
+
+    def feed_stretch(self, stretch: Sequence[Entry]) -> list[Envelope]:
+        """The envelopes of a piece of `stretches`: deltas have one, as if theirs had been joined."""
+        last = stretch[-1]
+        if len(stretch) == 1:
+            return self.feed(last)
+        self._arrived(last, stretch[0].seq)
+        view, event = self._runs[last.run_id], cast("Delta", last.event)
+        delta = "".join([entry.event.__dict__["delta"] for entry in stretch])
+        return self._placed(view, last, self._texts.grown(view, event, delta, len(stretch)))
+
+    def _end_of_stretch(self, entries: Sequence[Entry], at: int) -> int:
+        first = entries[at]
+        kind, view = type(first.event), self._runs.get(first.run_id)
+        if kind not in self._joined or view is None or view.chunks.lanes:
+            return at + 1
+        key, room = first.event.__dict__["message_id"], self._texts.room(view, cast("Delta", first.event))
+        for end in range(at, len(entries)):
+            entry = entries[end]
+            fields = entry.event.__dict__
+            if type(entry.event) is not kind or fields["message_id"] != key or entry.run_id != first.run_id:
+                return end
+            delta = fields["delta"]
+            room -= len(delta)
+            # One that ends in half a character may have no chunk.
+            if room < 0 or fields["metadata"] is not None or not delta or "\ud800" <= delta[-1] <= "\udbff":
+                return max(end, at + 1)
+        return len(entries)
+
+    def _arrived(self, entry: Entry, first: int) -> None:
+        """An entry is the next to be mapped, with those behind `first` if it stands for several."""
+        if self._seen is not None and first != self._seen + 1:
+            # Another worker mapped the entries between; its run ended with the entry before this one, and is complete.
+            self._prev = first - 1
+        self._seen = entry.seq
+        self._entry = entry
+        stamp: int | None = getattr(entry.event, "timestamp", None)
+        self._at = entry.at if stamp is None else stamp
+
+    def _placed(self, view: RunView, entry: Entry, drafts: list[Draft]) -> list[Envelope]:
         if drafts:
             return self._place(entry, drafts)
         if view.partial:

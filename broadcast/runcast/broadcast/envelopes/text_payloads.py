@@ -27,6 +27,7 @@ from runcast.slim.values.type_guards import as_mapping
 
 TEXT, THOUGHT = "agent.stream.chunk", "agent.reasoning.chunk"
 Split = Callable[[str, dict[str, Any]], list[str]]
+Delta = TextMessageContentEvent | ReasoningMessageContentEvent
 
 
 class Texts:
@@ -65,18 +66,19 @@ class Texts:
 
     def continued(self, view: RunView, event: TextMessageContentEvent, at: int) -> list[Draft]:
         """Text of a message that was started; that of others is dropped, as the client does."""
-        text = view.texts.get(event.message_id)
+        drafts = self._text(view, event.message_id, event.delta, 1)
+        return _counted(drafts, view.texts[event.message_id], event) if drafts and event.metadata else drafts
+
+    def _text(self, view: RunView, message_id: str, delta: str, deltas: int) -> list[Draft]:
+        text = view.texts.get(message_id)
         if text is None or text.gone:
             return []
-        if view.response_id == event.message_id and len(view.response) <= self._longest:
-            view.response += event.delta[: self._longest + 1]
+        if view.response_id == message_id and len(view.response) <= self._longest:
+            view.response += delta[: self._longest + 1]
         if not self._chunks:
             return []
-        piece = _whole(text, event.delta)
-        if not piece:
-            return []
-        drafts = self._chunk(view, TEXT, event.message_id, text, piece)
-        return drafts if event.metadata is None else _counted(drafts, text, event)
+        piece = _whole(text, delta)
+        return self._chunk(view, TEXT, message_id, text, piece, deltas=deltas) if piece else []
 
     def ended(self, view: RunView, event: TextMessageEndEvent, at: int) -> list[Draft]:
         """The message is complete; half a character that nothing followed is shown as a replacement character."""
@@ -86,6 +88,19 @@ class Texts:
         rest, text.half = clean(text.half), ""
         drafts = self._chunk(view, TEXT, event.message_id, text, rest, complete=True)
         return _counted(drafts, text, event)
+
+    def room(self, view: RunView, event: Delta) -> int:
+        """The characters of the text that this delta continues which fit into one chunk; 0 if none is open."""
+        texts = view.texts if type(event) is TextMessageContentEvent else view.thoughts
+        text = texts.get(event.message_id)
+        return 0 if text is None else view.room - len(event.message_id) - len(text.owner or "")
+
+    def grown(self, view: RunView, last: Delta, delta: str, deltas: int) -> list[Draft]:
+        """One chunk for several deltas of a text that have room in it; `delta` is all of them."""
+        if type(last) is TextMessageContentEvent:
+            return self._text(view, last.message_id, delta, deltas)
+        text = view.thoughts[last.message_id]
+        return self._chunk(view, THOUGHT, last.message_id, text, _whole(text, delta), deltas=deltas)
 
     def thought(self, view: RunView, event: ReasoningMessageContentEvent, at: int) -> list[Draft]:
         """Reasoning as it comes."""
@@ -154,7 +169,15 @@ class Texts:
         return text
 
     def _chunk(
-        self, view: RunView, kind: str, message_id: str, text: TextView, piece: str, *, complete: bool = False
+        self,
+        view: RunView,
+        kind: str,
+        message_id: str,
+        text: TextView,
+        piece: str,
+        *,
+        complete: bool = False,
+        deltas: int = 1,
     ) -> list[Draft]:
         payload: dict[str, Any] = {
             "message_id": message_id,
@@ -171,7 +194,7 @@ class Texts:
         text.length += len(piece)
         text.crc = zlib.crc32(piece.encode(), text.crc)
         if view.has_room(payload):
-            text.index += 1
+            text.index += deltas
             return [(kind, payload)]
         pieces = self._split(kind, payload)
         text.index += len(pieces)

@@ -30,11 +30,11 @@ from runcast.slim.folding.checkpoint import Checkpoint
 from runcast.slim.folding.conversation import fold
 from runcast.slim.stores import Store
 from runcast.slim.stores.blob_codec import Codec, pack, unpack
-from runcast.slim.stores.records import APART, Blob, BlobInfo, BlobKind, Key, StoredRun
+from runcast.slim.stores.records import APART, Blob, BlobInfo, BlobKind, Key, StoredEvent, StoredRun
 from runcast.slim.wire.codec import AnyEvent, decode
 
 RUNS_AT_ONCE = 50
-EVENTS_AT_ONCE = 1_000  # read and decoded before the event loop runs again
+EVENTS_AT_ONCE = 500  # read and decoded before the event loop runs again
 HEAVY = 2_000  # more events are folded in a thread
 SMALL_CHECKPOINT = 8_192  # below so many bytes of segments a checkpoint saves nothing
 
@@ -172,9 +172,14 @@ class Derived:
         return {number: Segment(seq, from_bytes(body)) for number, (seq, body) in bodies.items()}
 
     async def _raw(self, key: Key, after: int, upto: int) -> AsyncIterator[list[AnyEvent]]:
+        async for rows in self._rows(key, after, upto):
+            yield [decode(row.payload, legacy=False) for row in rows]
+
+    async def _rows(self, key: Key, after: int, upto: int) -> AsyncIterator[list[StoredEvent]]:
+        """Stored events in slices: many records at a time would soon bring a collection of the whole heap."""
         while after < upto:
             page = await self._store.events(key, after=after, upto=upto, limit=EVENTS_AT_ONCE)
-            yield [decode(row.payload, legacy=False) for row in page.events]
+            yield page.events
             after = page.events[-1].seq if page.events else upto
 
     # making
@@ -196,18 +201,21 @@ class Derived:
         return Compacted(len(done), before, after, raw, small, size)
 
     async def _segment(self, key: Key, run: StoredRun, stale: BlobInfo | None) -> tuple[int, int, int, int]:
-        page = await self._store.events(key, after=run.first_seq - 1, upto=run.last_seq)
+        times: list[int] = []
+        lines: list[bytes] = []
+        async for rows in self._rows(key, run.first_seq - 1, run.last_seq):
+            times += [row.at for row in rows]
+            lines += [row.payload for row in rows]
 
         def folded() -> tuple[int, Blob]:
-            rows = page.events
-            kept, body = fold_rows([row.at for row in rows], [row.payload for row in rows])
+            kept, body = fold_rows(times, lines)
             return kept, self._packed("segment", run, kept, body)
 
-        kept, blob = await beside(folded) if len(page.events) >= HEAVY else folded()
+        kept, blob = await beside(folded) if len(lines) >= HEAVY else folded()
         await self._store.put_blob(key, blob)
         if stale is not None and stale.seq != run.last_seq:
             await self._store.drop_blobs(key, "segment", [stale.seq])
-        return len(page.events), kept, sum(len(event.payload) for event in page.events), blob.info.size
+        return len(lines), kept, sum(map(len, lines)), blob.info.size
 
     async def _add_checkpoint(self, key: Key, ended: Sequence[StoredRun], sizes: Mapping[int, int]) -> int:
         """Add a checkpoint after the newest run, once as many bytes have come since the last one as it holds."""

@@ -18,10 +18,12 @@ from pydantic import TypeAdapter
 
 from runcast.slim.folding.run_records import end_status
 from runcast.slim.stores.records import RunEnd
-from runcast.slim.values.lifecycles import DELTAS
+from runcast.slim.values.lifecycles import DELTAS, STREAMS, wire_type
 from runcast.slim.wire.codec import AnyEvent
 
 _NAMES: dict[str, str] = {kind: kind.value for kind in EventType}
+# By class: a member of an enum is slow to look up.
+_DELTA_TYPES: dict[type, str] = {each.content: wire_type(each.content) for each in STREAMS if each.content}
 USAGE = TypeAdapter(tuple[TokenUsage, ...])
 
 
@@ -46,6 +48,9 @@ def usage_of(data: bytes | None) -> tuple[TokenUsage, ...] | None:
 
 def type_of(event: AnyEvent) -> str:
     """The event's type in plain ASCII, so that every database can have it in a column of text."""
+    delta = _DELTA_TYPES.get(type(event))
+    if delta is not None:
+        return delta
     kind = event.type
     known = _NAMES.get(kind)
     if known is not None:

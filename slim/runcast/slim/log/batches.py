@@ -135,8 +135,11 @@ class BatchQueue:
     @property
     def flows(self) -> bool:
         """Whether the open run takes one more event without a wait."""
-        few = len(self._fresh) + 1 < self._options.flush_events
-        return few and self.is_running and not self.failure and self.unflushed < self._options.buffer_events
+        run, sent, fresh = self.run, self._sent, len(self._fresh)
+        if run is None or run.end is not None or self.failure is not None:
+            return False
+        held = fresh if sent is None else fresh + len(sent.events)
+        return fresh + 1 < self._options.flush_events and held < self._options.buffer_events
 
     @property
     def is_due(self) -> bool:

@@ -67,6 +67,10 @@ class Core:
             self._renewal = LeaseRenewal(self.store, self.options, self._leases, self._lost)
         return found
 
+    def known_writer(self, key: Key) -> Writer | None:
+        """The thread's writer, if there is one."""
+        return self._writers.get(key)
+
     def _make_room(self) -> None:
         if len(self._writers) >= MOST_WRITERS:
             for key in [key for key, writer in self._writers.items() if writer.idle]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING
 
 from runcast.slim.archive.pages import refuse_other_history, stored_entry
 from runcast.slim.entry import Entry, bound, is_other_history
@@ -21,6 +22,12 @@ from runcast.slim.stores import Store, Watch
 from runcast.slim.stores.records import Key, NewEvent
 from runcast.slim.tasks import end
 from runcast.slim.values.lifecycles import DELTAS
+
+if TYPE_CHECKING:
+    from runcast.slim.log.engine import Core
+    from runcast.slim.log.log_options import Scope
+    from runcast.slim.log.writer import OnEntry
+    from runcast.slim.wire.codec import AnyEvent
 
 LOG = logging.getLogger("runcast.log")
 PAGE = 256  # entries read at once
@@ -71,8 +78,8 @@ class Feed:
         """Whether the feed has ended; a new reader needs a new one."""
         return self._broken is not None
 
-    async def attach(self, after: int, epoch: str | None) -> AsyncGenerator[Entry]:
-        """History behind `after`, then new entries."""
+    async def attach(self, after: int, epoch: str | None) -> AsyncGenerator[Sequence[Entry]]:
+        """History behind `after`, then new entries, in lots."""
         await self._start()
         await self._check(after, epoch or "")
         last, me = after, object()
@@ -84,9 +91,10 @@ class Feed:
                     self._live[me] = last
                     await self._grown.wait()
                     continue
-                for entry in await self._next(last, me in self._live):
-                    last = entry.seq
-                    yield entry
+                entries = await self._next(last, me in self._live)
+                if entries:
+                    yield entries
+                    last = entries[-1].seq
                 if me in self._live:
                     self._live[me] = last
         finally:
@@ -225,3 +233,36 @@ class Feed:
         self._break(StoreError("the log was closed: open it again and attach with `after`"))
         await end([self._started])
         await end([self._task, self._looking])
+
+
+class Live:
+    """The live ends of a log's threads, for a host that has many: written without a wait, read in lots."""
+
+    def __init__(self, core: Core, scope: Scope) -> None:
+        self._core = core
+        self._scope = scope
+
+    def flow(self, thread_id: str, event: AnyEvent, on_entry: OnEntry) -> bool:
+        """Append a delta, as `RunLog.append` does, if nothing has to be waited for; False where it has to be appended
+        so. Nearly all deltas flow."""
+        writer = self._core.known_writer(self._scope.key(thread_id))
+        if writer is None or not writer.flows(event):
+            return False
+        writer.flow(event, on_entry)
+        return True
+
+    async def attach(
+        self, thread_id: str, after: int | None = None, *, epoch: str | None = None
+    ) -> AsyncGenerator[Sequence[Entry]]:
+        """As `RunLog.attach`, with those entries together that are there at once."""
+        key = self._scope.key(thread_id)
+        feed = self._core.feed(key)
+        try:
+            async with aclosing(feed.attach(after or 0, epoch)) as lots:
+                async for entries in lots:
+                    yield entries
+        except ReaderTooSlow:
+            self._core.readers_cut += 1
+            raise
+        finally:
+            await self._core.leave(key, feed)

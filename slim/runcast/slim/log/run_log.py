@@ -34,10 +34,11 @@ from runcast.slim.archive.joining import join_thread
 from runcast.slim.archive.lineage import denormalize_started
 from runcast.slim.archive.pages import run_info, runs_of, thread_info
 from runcast.slim.entry import Entry
-from runcast.slim.errors import ReaderTooSlow, StoreError
+from runcast.slim.errors import StoreError
 from runcast.slim.log.batches import RunPlan
 from runcast.slim.log.engine import Core
 from runcast.slim.log.keeping import Archive
+from runcast.slim.log.live_feed import Live
 from runcast.slim.log.log_options import LogChanges, LogOptions, Scope
 from runcast.slim.log.notes import Notes
 from runcast.slim.log.recovery import Recovery
@@ -69,6 +70,7 @@ class RunLog:
         self.notes = Notes(self._core.store, self._core.options.clock, scope)
         self.archive = Archive(self._core, scope)
         self.recovery = Recovery(self._core, scope)
+        self.live = Live(self._core, scope)
 
     def for_tenant(self, name: str) -> RunLog:
         """A view of the log for one tenant, which reaches no thread of any other."""
@@ -192,17 +194,10 @@ class RunLog:
         here any more: another `epoch`, beyond the end, or inside a pruned run. Restore the thread then. Give
         `Entry.history` as `epoch`: it also tells a log that lost its tail and has other entries there now.
         """
-        key = self._scope.key(thread_id)
-        feed = self._core.feed(key)
-        try:
-            async with aclosing(feed.attach(after or 0, epoch)) as entries:
-                async for entry in entries:
+        async with aclosing(self.live.attach(thread_id, after, epoch=epoch)) as lots:
+            async for entries in lots:
+                for entry in entries:
                     yield entry
-        except ReaderTooSlow:
-            self._core.readers_cut += 1
-            raise
-        finally:
-            await self._core.leave(key, feed)
 
     async def join(
         self, thread_id: str, *, at: int | None = None, after: int | None = None, epoch: str | None = None

@@ -92,8 +92,8 @@ class Writer:
         self, event: AnyEvent, seq: int | None = None, on_entry: OnEntry | None = None
     ) -> Entry | None:
         """Append one event; see `RunLog.append`."""
-        if seq is None and self._flows(event):
-            return self._flow(event, on_entry)
+        if seq is None and self.flows(event):
+            return self.flow(event, on_entry)
         async with self._turn:
             if seq is not None and await self._is_taken(seq):
                 await self.out.flush()
@@ -166,13 +166,14 @@ class Writer:
         self._core.ended(self._key, started.run_id, self.out.first, entries[-1].seq)
         return entries
 
-    def _flows(self, event: AnyEvent) -> bool:
+    def flows(self, event: AnyEvent) -> bool:
         """Whether this is a small delta of the open run, for which nothing has to be waited for."""
         if type(event) not in DELTAS or self._turn.locked() or not self.out.flows:
             return False
         return event.__dict__["raw_event"] is None and len(event.__dict__["delta"]) < HEAVY // 8
 
-    def _flow(self, event: AnyEvent, on_entry: OnEntry | None) -> Entry | None:
+    def flow(self, event: AnyEvent, on_entry: OnEntry | None) -> Entry | None:
+        """Append an event that `flows`; see `append`."""
         self._judge(event)
         data, redactor, entry = encode(event), self._redactor, None
         for each in (event,) if redactor is None else redactor.feed(event, data):

@@ -180,11 +180,13 @@ class StateBuilder:
             self._close_run()  # the run before it has no end and lasted until its last event
         own: object = getattr(event, "timestamp", None)
         when = own if isinstance(own, int) else at
-        if when is not None:
-            self._updated_at = max(when, self._updated_at or when)
+        if when is not None and (self._updated_at is None or when > self._updated_at):
+            self._updated_at = when
         self._seq = seq if seq is not None else self._seq
-        self._weigh(event)
-        if not delta:
+        if delta:  # nearly every event: only its size counts
+            self._add(text_bytes(event.__dict__["delta"]))
+        else:
+            self._weigh(event)
             self._note(event, when)
         self.conversation.feed(event)
 
@@ -235,7 +237,7 @@ class StateBuilder:
         """Update the size of the messages without reading all of them."""
         match event:
             case TextMessageContentEvent() | ToolCallArgsEvent() | ReasoningMessageContentEvent():
-                self._add(text_bytes(event.delta))
+                self._add(text_bytes(event.delta))  # of a class of one's own
             case TextMessageChunkEvent() | ToolCallChunkEvent() | ReasoningMessageChunkEvent():
                 self._add(text_bytes(event.delta or ""))
             case ToolCallResultEvent() if isinstance(event.content, str):
