@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from ag_ui.core import RunAgentInput, UserMessage
+from ag_ui.core import RunAgentInput, Tool, UserMessage
 from google.adk.agents import LlmAgent, ParallelAgent, SequentialAgent
 from google.adk.agents.run_config import RunConfig
 from google.adk.tools.agent_tool import AgentTool
@@ -67,6 +67,15 @@ async def test_case_48_an_answer_cut_by_its_length_stands(oracle: Oracle):
     client = await stage.check(oracle)
     assert texts(client)[1] == ("assistant", "Once upon")
     assert client["messages"][1]["metadata"]["runcast"]["finish_reason"] == "max_tokens"
+
+
+@pytest.mark.filterwarnings("ignore:TOOL_CALLS is not a valid")  # the SDK's word on it
+async def test_case_48_a_model_of_another_maker_may_name_its_calls_as_the_end(oracle: Oracle):
+    asking = calls(call("pick"))
+    asking[-1].candidates[0].finish_reason = types.FinishReason("TOOL_CALLS")  # type: ignore[index]  # no word of Gemini's
+    stage = Stage(agent("root", asking))
+    run = await stage.say("hi", tools=[Tool(name="pick", description="Let the user pick", parameters={})])
+    assert run[-1].type == "RUN_FINISHED"
 
 
 async def test_case_48_nothing_but_the_cut_is_an_error(oracle: Oracle):

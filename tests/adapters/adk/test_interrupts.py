@@ -428,9 +428,12 @@ FRONTEND = Tool(
 )
 
 
-async def test_a_frontend_tool_pauses_the_agent_and_is_answered_by_a_tool_message(oracle: Oracle):
+async def test_a_frontend_tool_may_end_the_run_as_an_interrupt_and_is_answered_by_a_tool_message(
+    oracle: Oracle,
+):
+    asking = AdkOptions(frontend_tools="interrupt")
     root = agent("root", calls(call("pick_color", {"of": "walls"})), text("blue it is"), tools=[look])
-    stage = Stage(root)
+    stage = Stage(root, options=asking)
     await stage.say("hi", tools=[FRONTEND])
     declared = model_of(root).calls[0].config.tools[0].function_declarations  # type: ignore[index,union-attr]
     assert {it.name for it in declared} == {"look", "pick_color"}  # type: ignore[union-attr]
@@ -439,7 +442,9 @@ async def test_a_frontend_tool_pauses_the_agent_and_is_answered_by_a_tool_messag
     await stage.send([*await stage.messages(), result], tools=[FRONTEND])
     assert [(it.id, it.content) for it in await stage.messages()][2] == ("tm1", "blue")
     assert (await stage.messages())[-1].content == "blue it is"
-    with_both = Stage(agent("root", calls(call("pick_color", {"of": "walls"})), text("blue it is")))
+    with_both = Stage(
+        agent("root", calls(call("pick_color", {"of": "walls"})), text("blue it is")), options=asking
+    )
     await with_both.say("hi", tools=[FRONTEND])
     (asked,) = with_both.interrupts
     await with_both.send(
@@ -451,9 +456,26 @@ async def test_a_frontend_tool_pauses_the_agent_and_is_answered_by_a_tool_messag
     assert texts(client)[2:] == [("tool", "blue"), ("assistant", "blue it is")]
 
 
-async def test_a_frontend_tool_may_end_the_run_as_a_pending_call(oracle: Oracle):
+async def test_an_agent_written_for_agui_s_own_server_gets_the_clients_tools_in_place_of_its_placeholder() -> (
+    None
+):
+    toolset = pytest.importorskip("ag_ui_adk").AGUIToolset
+    helper = agent("helper", calls(call("pick_color", {"of": "walls"})), tools=[toolset(), look])
+    go = calls(call("transfer_to_agent", {"agent_name": "helper"}))
+    root = agent("root", go, tools=[look], sub_agents=[helper])
+    stage = Stage(root)
+    await stage.say("hi", tools=[FRONTEND])
+    assert stage.interrupts == []
+    offered = [
+        [each.name for each in model_of(one).calls[0].config.tools[0].function_declarations]  # type: ignore[index,union-attr]
+        for one in (root, helper)
+    ]
+    assert ["pick_color" in names for names in offered] == [False, True]
+
+
+async def test_a_frontend_tool_ends_the_run_as_a_pending_call_which_every_client_can_answer(oracle: Oracle):
     root = agent("root", turn(types.Part(text="well"), call("pick_color")), text("blue it is"))
-    stage = Stage(root, options=AdkOptions(frontend_tools="pending"))
+    stage = Stage(root)
     run = await stage.say("hi", tools=[FRONTEND])
     outcome = run[-1].outcome  # type: ignore[union-attr]
     assert outcome.type == "success"

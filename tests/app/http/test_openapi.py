@@ -9,7 +9,7 @@ from starlette.routing import Match, Route
 
 from runcast.app import Cast
 from runcast.app.http.http_messages import HttpOptions
-from runcast.app.http.openapi import describe
+from runcast.app.http.openapi import STREAM, describe
 from runcast.app.http.route_table import ROUTES, SOCKETS
 from runcast.app.http.site import Resource, Site, routable
 from tests.app.serving import segments_of, serving
@@ -43,6 +43,14 @@ def test_the_description_has_every_route_once_and_holds_together() -> None:
     referred = set(re.findall(r"'#/components/schemas/(\w+)'", repr(told)))
     assert referred <= told["components"]["schemas"].keys()
     assert all(each["summary"] for methods in told["paths"].values() for each in methods.values())
+
+
+def test_a_stream_has_no_schema_which_readers_of_the_document_would_hold_against_each_event() -> None:
+    paths = describe(ROUTES, version="1")["paths"]
+    operations = [each for methods in paths.values() for each in methods.values()]
+    answers = [answer.get("content", {}) for each in operations for answer in each["responses"].values()]
+    assert [each[STREAM] for each in answers if STREAM in each] == [{}] * 8
+    assert all("schema" in each for answer in answers for kind, each in answer.items() if kind != STREAM)
 
 
 async def test_every_path_of_the_table_leads_to_its_row_with_and_without_a_last_slash() -> None:

@@ -37,7 +37,7 @@ from runcast.adapters.adk.interrupts import names, unasked
 from runcast.adapters.adk.options import AdkOptions, RunStart
 from runcast.adapters.adk.plain_values import changes, plain, visible
 from runcast.adapters.adk.running.active_runs import ActiveRun, ActiveRuns
-from runcast.adapters.adk.running.client_side import client_side
+from runcast.adapters.adk.running.client_side import asking, client_side
 from runcast.adapters.adk.running.kept_session import KeptSession
 from runcast.adapters.adk.running.observers import RunObserver, has_agent_tools, merged, straight
 from runcast.adapters.adk.running.resumption import Resumption, entry
@@ -96,6 +96,7 @@ class AdkAdapter:
         self.name: str = self._root.name
         self._agents = descriptions(self._root)
         self._speakers = speakers(self._root)
+        self._asking = asking(self._root)
         self._has_agent_tools = has_agent_tools(self._root)
         self._adds = overrides("after_agent_callback", self._runner.plugin_manager.plugins, tree(self._root))
         resumability = self._runner.resumability_config
@@ -239,7 +240,7 @@ class AdkAdapter:
         put = straight(translator.aside) if box is None else box.put
         results = Results()
         mine = [Steering(run, service, put), Returning(results), RunObserver(put)]
-        client = client_side(run.input, self._options, self._root.name)
+        client = client_side(run.input, self._options, self._asking)
         first = [Resumption(self._root, service, put), Sealing(results)]
         runner = for_one_run(self._runner, service, [*client, *mine], first=first)
         if it.invocation is not None:

@@ -42,8 +42,8 @@ from runcast.slim.values.type_guards import as_mapping
 if TYPE_CHECKING:
     from google.adk.events.event import Event
 
-# Codes of an answer that stopped early and still stands.
-CUT_SHORT = frozenset({"MAX_TOKENS"})
+# Codes of an answer that stands: it stopped early, or it ended with calls, in the words of models that are not Gemini's.
+STANDING = frozenset({"MAX_TOKENS", "FUNCTION_CALL", "TOOL_CALLS", "TOOL_USE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ class AgentEvents:
         code = event.error_code
         if code == ABORTED:
             self.aborted = True
-        elif code and not (code in CUT_SHORT and reading.has_content):
+        elif code and not (code in STANDING and reading.has_content):
             message = event.error_message or f"The model ended its turn with {code}."
             self.error = Failure(str(getattr(code, "value", code)), scrub(message))
         elif reading.has_content:

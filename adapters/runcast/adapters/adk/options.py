@@ -36,10 +36,11 @@ class AdkOptions:
     """Show `user:` and `app:` keys too, where `state_keys` does not name them."""
     accept_state: bool = True
     """Write changes in the input's state to the session."""
-    frontend_tools: Literal["interrupt", "pending"] = "interrupt"
-    """The outcome of a run that calls a tool of the client: an interrupt, or success with a pending call."""
+    frontend_tools: Literal["interrupt", "pending"] = "pending"
+    """The outcome of a run that calls a tool of the client: success with a pending call, whose result a client sends as a
+    message; or an interrupt, which clients of 1.0 answer by `resume` alone."""
     frontend_agents: Collection[str] | None = None
-    """Agents that get the client's tools; None means the root agent."""
+    """Agents that get the client's tools; None means those with an `AGUIToolset`, or else the root agent."""
     client_instructions: bool = False
     """Let system and developer messages of the input reach the model."""
     on_new_message: Literal["abandon", "refuse"] = "abandon"

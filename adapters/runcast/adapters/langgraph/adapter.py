@@ -20,7 +20,14 @@ from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.driving.fault_log import log_failure, log_untranslated
 from runcast.adapters.driving.pump import Pump
 from runcast.adapters.errors import ThreadBusy, UnknownRun
-from runcast.adapters.langgraph.capabilities import capabilities, completed, drawing, schemas, steers
+from runcast.adapters.langgraph.capabilities import (
+    capabilities,
+    completed,
+    drawing,
+    for_client,
+    schemas,
+    steers,
+)
 from runcast.adapters.langgraph.graph_stream import Call, GraphStream
 from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.intake.plan import ALL_ROLES
@@ -63,7 +70,7 @@ class LangGraphAdapter:
     ) -> None:
         self.name = name
         self.graph = graph
-        self._state_keys = _output_keys(graph) if state_keys is None else state_keys
+        self._state_keys = _output_keys(graph, for_client(graph)) if state_keys is None else state_keys
         self._raw = raw
         self._options = completed(graph, options or LangGraphOptions())
         self._preparation = Preparation(graph, dict(config or {}), self._options, context, self.schemas)
@@ -253,10 +260,10 @@ class LangGraphAdapter:
         return translator
 
 
-def _output_keys(graph: Any) -> Collection[str] | None:
-    """The channels that `ainvoke` would return: private ones and those of other schemas are not for clients."""
+def _output_keys(graph: Any, sent: Collection[str]) -> Collection[str] | None:
+    """The channels that `ainvoke` would return, without what the client `sent`: the others are not for clients."""
     keys = getattr(graph, "output_channels", None)
-    return None if isinstance(keys, str) else keys
+    return None if keys is None or isinstance(keys, str) else [key for key in keys if key not in sent]
 
 
 async def _refused(error: Exception) -> AsyncGenerator[Any, None]:

@@ -18,6 +18,7 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from runcast.adapters.driving.fault_log import log_failure, log_untranslated
 from runcast.adapters.driving.sink_thread import Delivery, Sink
 from runcast.adapters.langgraph.intake.callback_parts import CallbackParts, marked, place_of
+from runcast.adapters.langgraph.intake.manual_events import dispatched
 from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.probe import final_message, model_place, tool_started
@@ -235,7 +236,8 @@ class LangGraphCallbacks(GraphCallbackHandler):
             run = self._runs.get(run_id)
             if run is not None:
                 ns = place_of(metadata or {})[0]
-                self._feed(run, [{"type": "custom_event", "ns": ns, "data": {"name": name, "data": data}}])
+                event = dispatched(name, data, metadata)
+                self._feed(run, [{"type": event.type, "ns": ns, "data": event.data}])
 
     def on_interrupt(self, event: GraphInterruptEvent) -> None:
         """The graph waits for answers."""

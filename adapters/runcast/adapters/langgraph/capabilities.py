@@ -26,6 +26,7 @@ from ag_ui.core import (
 
 from runcast.adapters.adapter import STEER, Drawing, DrawnEdge, DrawnNode
 from runcast.adapters.client_schemas import AgentSchemas, ClientSchema, object_schema
+from runcast.adapters.langgraph.intake.client_channels import client_channels
 from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.stream.graph_state import HIDDEN, is_shown
 from runcast.slim.values.type_guards import as_mapping
@@ -160,6 +161,21 @@ def _named_by(function: FunctionType) -> list[Any]:
     return [*found, *(each for each in named if _is_graph(each))]
 
 
+def replacing(graph: Any) -> frozenset[str]:
+    """The channels of the graph's input that hold what was written last; none of a graph elsewhere."""
+    builder, channels = getattr(graph, "builder", None), as_mapping(getattr(graph, "channels", None))
+    schemas: Mapping[Any, Any] = getattr(builder, "schemas", None) or {}
+    taken = schemas.get(getattr(builder, "input_schema", None)) or ()
+    return frozenset(
+        name for name in taken if name in channels and type(channels[name]).__name__ not in ADDING
+    )
+
+
+def for_client(graph: Any) -> frozenset[str]:
+    """The channels that take what a client sends beside messages. It has sent them: no state shows them."""
+    return client_channels(replacing(graph), getattr(getattr(graph, "builder", None), "input_schema", None))
+
+
 def schemas(graph: Any, *, keys: Collection[str] | None, options: LangGraphOptions) -> AgentSchemas:
     """The channels that a client may set and see, and the graph's context; `keys` are the channels it may see.
 
@@ -169,6 +185,7 @@ def schemas(graph: Any, *, keys: Collection[str] | None, options: LangGraphOptio
     state = getattr(builder, "state_schema", None)
     takes, gives = getattr(builder, "input_schema", None), getattr(builder, "output_schema", None)
     found: AgentSchemas = {}
+    sent = for_client(graph)
 
     def shows(key: str) -> bool:
         return is_shown(key, keys, (options.messages_key,))
@@ -176,7 +193,7 @@ def schemas(graph: Any, *, keys: Collection[str] | None, options: LangGraphOptio
     def accepts(key: str) -> bool:
         if not options.client_config:
             return key in options.input_state_keys
-        own = takes is not state and key != options.messages_key and not key.startswith(HIDDEN)
+        own = takes is not state and key not in (options.messages_key, *sent) and not key.startswith(HIDDEN)
         return own or shows(key)
 
     if (schema := object_schema([takes], accepts)) is not None:

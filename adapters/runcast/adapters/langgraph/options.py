@@ -72,8 +72,8 @@ class LangGraphOptions:
     """How much of a native part a RAW event may carry, in values."""
 
     def predictions(self, tool: str, meta: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """What a call of this tool predicts about the state: from here, or from the node's `predict_state` metadata."""
-        noted = meta.get("predict_state") or ()
+        """What a call of this tool predicts about the state: from here, or from the node's metadata."""
+        noted = meta.get("predict_state") or meta.get("copilotkit:emit-intermediate-state") or ()
         return [*self.predict_state.get(tool, ()), *(entry for entry in noted if entry.get("tool") == tool)]
 
 

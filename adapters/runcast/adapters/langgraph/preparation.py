@@ -20,7 +20,7 @@ from langgraph.types import Command
 from runcast.adapters.adapter import ResumePoint
 from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.errors import InvalidInput
-from runcast.adapters.langgraph.capabilities import graphs_in
+from runcast.adapters.langgraph.capabilities import for_client, graphs_in, replacing
 from runcast.adapters.langgraph.intake.breakpoints import (
     RESUMING,
     SAVER,
@@ -34,6 +34,7 @@ from runcast.adapters.langgraph.intake.breakpoints import (
     stepped,
 )
 from runcast.adapters.langgraph.intake.checkpoint_review import Review
+from runcast.adapters.langgraph.intake.client_channels import client_values
 from runcast.adapters.langgraph.intake.messages import to_agui, to_langchain
 from runcast.adapters.langgraph.intake.plan import (
     Plan,
@@ -124,6 +125,8 @@ class Preparation:
         self._context = context
         self._schemas = schemas
         self._context_schema: Any = getattr(graph, "context_schema", None)
+        self._for_client = for_client(graph)
+        self._replacing = replacing(graph)
 
     def steps(self, input: RunAgentInput, resume: ResumePoint | None) -> Generator[Read, Any, Prepared]:
         """Read what the run needs to know, then decide. Raises `InvalidInput` for what makes no sense."""
@@ -348,14 +351,21 @@ class Preparation:
         values |= _allowed(input.state, self._options.input_state_keys)
         values |= _allowed(input.forwarded_props, self._options.forwarded_keys)
         if self._options.client_config:
+            values |= self._shared(input, review)
             values |= client_input(input, self._schemas)
         if asked.ask != "resume":
-            return values
+            return values | client_values(input, self._for_client)
         # LangGraph takes one update a step, and a step may ask twice: what the client only repeats is none
         values = {key: value for key, value in values.items() if review.changes(key, value)}
         if asked.answers is None:  # a breakpoint: only continue
             return Command(update=values) if values else None
         return Command(resume=dict(asked.answers), update=values or None)
+
+    def _shared(self, input: RunAgentInput, review: Review) -> dict[str, Any]:
+        """What the client changed of the state that it shares. It repeats the rest as it was shown, perhaps redacted."""
+        accepted = as_mapping(as_mapping(self._schemas().get("input")).get("schema")).get("properties") or ()
+        sent = _allowed(input.state, self._replacing.intersection(accepted))
+        return {key: value for key, value in sent.items() if review.changes(key, value)}
 
     def _configurable(self, input: RunAgentInput, fork: Any) -> dict[str, Any]:
         client = client_configurable(input) if self._options.client_config else {}

@@ -14,7 +14,8 @@ from langchain_core.runnables.config import set_config_context
 from langgraph.config import get_config, get_stream_writer
 from langgraph.errors import GraphBubbleUp
 
-from runcast.adapters.langgraph.stream.parts import RUN_MARK, TOKEN, Aside, source_of
+from runcast.adapters.langgraph.intake.manual_events import dispatched
+from runcast.adapters.langgraph.stream.parts import RUN_MARK, TOKEN, Aside, is_withheld, source_of
 from runcast.slim.values.type_guards import as_mapping
 
 try:  # what `ToolRuntime.emit_output_delta` writes to; a LangGraph without it has no such deltas
@@ -134,9 +135,12 @@ class Probe(BaseCallbackHandler):
         """A node's attempt failed."""
         self._nodes.pop(run_id, None)
 
-    def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
+    def on_custom_event(
+        self, name: str, data: Any, *, run_id: UUID, metadata: Any = None, **kwargs: Any
+    ) -> None:
         """`dispatch_custom_event` was called."""
-        self._report("custom_event", {"name": name, "data": data})
+        event = dispatched(name, data, metadata)
+        self._report(event.type, event.data)
 
     def on_tool_start(
         self,
@@ -225,7 +229,7 @@ def model_place(run_id: UUID, metadata: Mapping[str, Any], tags: Any) -> dict[st
         "provider": metadata.get("ls_provider"),
         "model": metadata.get("ls_model_name"),
         "source": source_of(metadata),
-        "silent": bool(NOSTREAM.intersection(tags or ())),
+        "silent": bool(NOSTREAM.intersection(tags or ())) or is_withheld(metadata),
     }
 
 

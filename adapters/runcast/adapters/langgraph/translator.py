@@ -126,6 +126,8 @@ class LangGraphTranslator:
             "llm_error": self._llm_error,
             "retry": self._retry,
             "custom_event": self._custom.dispatched,
+            "manual_message": self._manual_message,
+            "manual_state": self._manual_state,
         }
 
     def start(self) -> list[Event]:
@@ -384,6 +386,18 @@ class LangGraphTranslator:
 
     def _llm_error(self, data: Mapping[str, Any], ns: Namespace) -> list[Event]:
         return self._output.failed(str(data["run_id"]), "model_error")
+
+    def _manual_message(self, data: Mapping[str, Any], ns: Namespace) -> list[Event]:
+        """A node shows a message itself, as a model would: its node returns it too, perhaps under another id."""
+        message, meta, scope = data["message"], data["metadata"], self._scopes.scope(ns)
+        if scope.hidden:
+            return []
+        events = self._output.whole(message, meta, scope.owner)
+        self._output.ended(message.id, message, str(meta.get("langgraph_checkpoint_ns", "")))
+        return events
+
+    def _manual_state(self, data: Mapping[str, Any], ns: Namespace) -> list[Event]:
+        return [] if self._scopes.scope(ns).hidden else self._state.intermediate(data)
 
     def _retry(self, data: Mapping[str, Any], ns: Namespace) -> list[Event]:
         task_id = str(data["task_id"])

@@ -106,7 +106,9 @@ class ApiRoute:
     path: str
     who: Who
     handler: Callable[..., Any] | None = None
-    returns: Mapping[str, Any] = field(default_factory=dict[str, Any])  # the answer, by media type
+    returns: Mapping[str, Any] = field(
+        default_factory=dict[str, Any]
+    )  # the answer, by media type; None: no schema fits
     status: int = 200
     accepts: Mapping[str, Any] = field(default_factory=dict[str, Any])  # the body, by media type
     optional: bool = False  # whether the body may be left out
@@ -193,7 +195,10 @@ def _parameter(name: str) -> dict[str, Any]:
 def _content(
     route: ApiRoute, side: str, by_kind: Mapping[str, Any], schemas: Mapping[Any, Any]
 ) -> dict[str, Any]:
-    return {kind: {"schema": schemas[(route.name, side, kind)]} for kind in by_kind}
+    return {
+        kind: {} if shape is None else {"schema": schemas[(route.name, side, kind)]}
+        for kind, shape in by_kind.items()
+    }
 
 
 def _schemas(routes: Sequence[ApiRoute]) -> tuple[dict[Any, Any], dict[str, Any]]:
@@ -212,4 +217,5 @@ def _uses(routes: Sequence[ApiRoute]) -> Iterator[tuple[Any, Any]]:
     for route in routes:
         for side, by_kind in (("returns", route.returns), ("accepts", route.accepts)):
             for kind, shape in by_kind.items():
-                yield (route.name, side, kind), shape
+                if shape is not None:
+                    yield (route.name, side, kind), shape

@@ -3,6 +3,7 @@
 from tests.adapters.langgraph.scenes import (
     agents,
     approvals,
+    for_agui,
     forms,
     graphs,
     interrupts,
@@ -20,6 +21,7 @@ __all__ = [
     "Scene",
     "agents",
     "approvals",
+    "for_agui",
     "forms",
     "graphs",
     "interrupts",

@@ -1,4 +1,8 @@
-"""The client's part of a run: tools that the client carries out, and its instructions where they are allowed."""
+"""The client's part of a run: tools that the client carries out, and its instructions where they are allowed.
+
+An agent written for AG-UI's own ADK server asks for the client's tools by a placeholder among its own, `AGUIToolset`. That
+server replaces it; anywhere else it raises when ADK lists the agent's tools.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,11 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
+from runcast.adapters.adk.capabilities import tree
 from runcast.adapters.adk.intake.plan import instructions
 from runcast.adapters.adk.options import AdkOptions
+
+PLACEHOLDER = "ag_ui_adk.agui_toolset.AGUIToolset"
 
 
 class ClientSide(BasePlugin):
@@ -38,13 +45,31 @@ class ClientSide(BasePlugin):
         return None
 
 
-def client_side(input: RunAgentInput, options: AdkOptions, root: str) -> list[ClientSide]:
-    """The client's tools and instructions, when it sent some."""
+def client_side(input: RunAgentInput, options: AdkOptions, asking: Collection[str]) -> list[ClientSide]:
+    """The client's tools and instructions, when it sent some; for the agents that are `asking`, unless options name others."""
     texts = instructions(input) if options.client_instructions else []
     if not input.tools and not texts:
         return []
-    agents = {root} if options.frontend_agents is None else options.frontend_agents
+    agents = asking if options.frontend_agents is None else options.frontend_agents
     return [ClientSide(input.tools or [], texts, agents)]
+
+
+def asking(root: Any) -> Collection[str]:
+    """The agents that get the client's tools: those with AG-UI's placeholder, which is silenced; without any, the root."""
+    found: set[str] = set()
+    for agent in tree(root):
+        for placeholder in filter(_is_placeholder, getattr(agent, "tools", None) or ()):
+            found.add(agent.name)
+            placeholder.get_tools = _no_tools
+    return found or {root.name}
+
+
+def _is_placeholder(tool: Any) -> bool:
+    return any(f"{kind.__module__}.{kind.__name__}" == PLACEHOLDER for kind in type(tool).__mro__)
+
+
+async def _no_tools(readonly_context: Any = None) -> list[BaseTool]:
+    return []
 
 
 class _ClientTool(BaseTool):

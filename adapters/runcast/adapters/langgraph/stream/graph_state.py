@@ -6,7 +6,7 @@ know reducers: they are already applied to the values. `messages` is never in it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -60,6 +60,15 @@ class StateView:
         self._client_has_state = self._client_has_state or self._sent is not None
         self._sent = None
 
+    def intermediate(self, update: Mapping[str, Any]) -> list[Event]:
+        """What a node shows of the state while it works; the values after its step are compared with it."""
+        shown = {key: value for key, value in update.items() if is_shown(key, self._keys, self._without)}
+        self._written.update(shown)
+        if self._sent is None:
+            return self._first(shown) if shown else []
+        sent = self._sent
+        return self._delta([each for key in shown for each in self._change(sent, key, plain(shown[key]))])
+
     def values(self, data: Any) -> list[Event]:
         """The reducer-applied state after a step."""
         state = as_state(data)
@@ -86,6 +95,9 @@ class StateView:
             if key in sent and key not in self._written and value is self._seen.get(key, sent):
                 continue
             operations += self._change(sent, key, plain(value))
+        return self._delta(operations)
+
+    def _delta(self, operations: Sequence[Operation]) -> list[Event]:
         if not operations:
             return []
         return [StateDeltaEvent.model_validate({"delta": operations, **self._now()})]

@@ -20,7 +20,7 @@ from ag_ui.core import Event, Message
 from runcast.adapters.langgraph.content.answer import answer_of
 from runcast.adapters.langgraph.content.plain_values import plain
 from runcast.adapters.langgraph.stream.open_message import Emission, OpenMessage
-from runcast.adapters.langgraph.stream.parts import RUN_MARK, SEPARATOR, Namespaces, source_of
+from runcast.adapters.langgraph.stream.parts import RUN_MARK, SEPARATOR, Namespaces, is_withheld, source_of
 from runcast.adapters.langgraph.stream.positions import UNKNOWN, Progress, place_of
 from runcast.adapters.open_blocks import Meta
 from runcast.adapters.usage import counted
@@ -113,6 +113,8 @@ class ModelOutput:
         if source_of(meta) is not None:
             self.hide(message.id)
             return []
+        if is_withheld(meta):
+            return []  # shown when the state holds it
         if self._waits(meta):
             self.held.update((message.id, RUN_PREFIX + str(meta.get(RUN_MARK))))
             return []
@@ -296,6 +298,8 @@ class ModelOutput:
             return []
         if source_of(meta) is not None:
             self.hide(message.id)
+            return []
+        if is_withheld(meta):
             return []
         if self._waits(meta):
             self.held.add(message.id)

@@ -1,8 +1,8 @@
 """The parts of a LangGraph stream, and the namespaces they come from.
 
-A part is what `astream(version="v2")` yields: `{"type", "ns", "data"}`. Four types are runcast's own, made by the
-callbacks of `Probe`, because the stream has none of them: `llm_end`, `llm_error`, `retry` and `custom_event`. Knows
-shapes, not what follows from them.
+A part is what `astream(version="v2")` yields: `{"type", "ns", "data"}`. Six types are runcast's own, made by the callbacks of
+`Probe`, because the stream has none of them: `llm_end`, `llm_error`, `retry`, `custom_event`, `manual_message` and
+`manual_state`. Knows shapes, not what follows from them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,12 @@ from typing import Any, cast
 from runcast.adapters.langgraph.content.plain_values import listed
 from runcast.slim.values.type_guards import as_mapping, is_list, is_object
 
+WITHHELD = (  # metadata of a model call that AG-UI's own server and CopilotKit's SDK do not stream, where it is False
+    "emit-messages",
+    "emit-tool-calls",
+    "copilotkit:emit-messages",
+    "copilotkit:emit-tool-calls",
+)
 SOURCE = "lc_source"  # langchain's mark of a message or a model call that middleware makes for itself
 INTERNAL = "lc_internal_call"
 RUN_MARK = "runcast_model_run"  # in a chunk's metadata: which model run it belongs to
@@ -147,6 +153,11 @@ def namespace_of(path: Sequence[str]) -> str:
     """The checkpoint namespace of the graph at the end of a full path."""
     last = max((at for at, segment in enumerate(path) if segment.endswith(STATEFUL)), default=-1)
     return SEPARATOR.join((*names_of(path[: last + 1]), *path[last + 1 :]))
+
+
+def is_withheld(metadata: Mapping[str, Any]) -> bool:
+    """Whether a node asks that this model's message is not streamed: clients see it when the state holds it."""
+    return any(metadata.get(name) is False for name in WITHHELD)
 
 
 def source_of(fields: Mapping[str, Any] | None) -> str | None:
