@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ag_ui.core import RunErrorEvent
-from langchain_core.messages import AIMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
@@ -25,6 +25,7 @@ from tests.adapters.langgraph.fakes import StreamingModel, calls, piece, say
 from tests.adapters.langgraph.scenes.book import add, agent, answering
 from tests.adapters.langgraph.scenes.graphs import helper, tasks
 from tests.adapters.langgraph.stage import Stage, types
+from tests.adapters.langgraph.wide.book import WideStage
 
 pytestmark = pytest.mark.oracle
 
@@ -394,3 +395,28 @@ async def test_a_result_of_a_subagent_that_the_thread_knows_nothing_of_is_no_new
     assert owned[-1] == "whole"
     assert "partly" not in owned
     await stage.holds()
+
+
+async def test_a_run_goes_on_behind_a_message_that_the_graph_has_under_another_id(oracle: Any):
+    """A node's copy of its model's answer: the client keeps the streamed id, and the thread is the same."""
+    model = StreamingModel(turns=[say("shall ", "I?")], heard=[])
+
+    async def speak(state: Any) -> Any:
+        return {"messages": [AIMessage((await model.ainvoke(state["messages"])).text)]}
+
+    async def ask(state: Any) -> Any:
+        return {"messages": [AIMessage(f"so {interrupt('really?')}")]}
+
+    builder = StateGraph(MessagesState).add_node("speak", speak).add_node("ask", ask)
+    builder.add_edge(START, "speak").add_edge("speak", "ask")
+    stage = WideStage(oracle)
+    stage.play(builder.compile(checkpointer=InMemorySaver()))
+    stage.decision = "be it"
+    await stage.turn("hi")
+    stage.until = 1
+    await stage.turn("yes")
+    await stage.go_on()
+    while stage.interrupts:  # the answer was lost with its process
+        await stage.turn("yes")
+    assert texts(stage) == ["shall I?", "so be it"]
+    assert len(model.heard) == 1

@@ -221,6 +221,46 @@ async def test_two_breakpoints_in_one_subgraph_are_two_questions(oracle: Any, st
 
 
 @over_both_streams
+async def test_a_breakpoint_behind_the_last_step_is_no_question(oracle: Any, stream: Stream):
+    """LangGraph names it, and has nothing left that an answer could continue."""
+    last = {"interrupt_after": ["do"], "checkpointer": InMemorySaver()}
+    stage, deeds = opened(lambda deeds: chain(deeds, **last), stream, oracle)
+    for words in ("hi", "again"):
+        assert asked(await stage.turn(words)) == []
+        await stage.holds()
+    assert deeds == ["done", "done"]
+
+
+async def test_a_breakpoint_is_not_asked_again_when_its_step_has_begun(oracle: Any):
+    def agent(deeds: Deeds) -> Any:
+        @tool
+        def do() -> str:
+            """Do it."""
+            deeds.append("done")
+            return "done"
+
+        model = Steady(turns=[[calls(piece("do", "{}", "c1"))], say("so it ", "is")])
+        return create_agent(model, [do], interrupt_before=["tools"], checkpointer=InMemorySaver())
+
+    whole, _ = opened(agent, "v2", oracle)
+    await whole.turn("hi")
+    returned = 0
+    for until in range(1, len(await whole.turn("yes"))):
+        stage, deeds = opened(agent, "v2", oracle)
+        await stage.turn("hi")
+        stage.until = until
+        await stage.turn("yes")
+        torn = await stage.graph.aget_state({"configurable": {"thread_id": stage.thread}})
+        await stage.go_on()
+        if any(task.result for task in torn.tasks):  # the step is not stored, but what its task returned
+            returned += 1
+            assert stage.interrupts == []
+            assert deeds == ["done"]
+            await stage.holds()
+    assert returned
+
+
+@over_both_streams
 @pytest.mark.parametrize("at", [{"interrupt_before": ["do"]}, {"interrupt_after": ["speak"]}])
 def test_a_run_without_an_event_loop_is_asked_again_too(at: dict[str, Any], stream: Stream):
     deeds: Deeds = []

@@ -29,14 +29,16 @@ class Pending:
         self.at_breakpoint = False
         self.running: set[str] = set()  # the root's tasks, of a graph with breakpoints
         self.inside: str | None = None  # the latest checkpoint of a graph inside, since the root's
+        self.over = False  # the root has no step left
 
     def __bool__(self) -> bool:
         return bool(self._asked) or self.at_breakpoint
 
     def asked(self, interrupts: Sequence[Any]) -> None:
-        """A root `__interrupt__` update; an empty one is a static breakpoint."""
+        """A root `__interrupt__` update; an empty one is a static breakpoint, which LangGraph also names behind the last step:
+        nothing can go on there."""
         if not interrupts:
-            self.at_breakpoint = True
+            self.at_breakpoint = not self.over
         for each in interrupts:
             self._asked[_field(each, "id")] = each
 

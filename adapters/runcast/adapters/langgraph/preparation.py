@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import count
 from typing import Any
 
 from ag_ui.core import Message, RunAgentInput
@@ -23,15 +22,8 @@ from runcast.adapters.errors import InvalidInput
 from runcast.adapters.langgraph.capabilities import for_client, graphs_in, replacing
 from runcast.adapters.langgraph.intake.breakpoints import (
     RESUMING,
-    SAVER,
     asks,
-    before_task,
     has_breakpoints,
-    inside,
-    moved,
-    named,
-    ran,
-    stepped,
 )
 from runcast.adapters.langgraph.intake.checkpoint_review import Review
 from runcast.adapters.langgraph.intake.client_channels import client_values
@@ -39,6 +31,7 @@ from runcast.adapters.langgraph.intake.messages import to_agui, to_langchain
 from runcast.adapters.langgraph.intake.plan import (
     Plan,
     Thread,
+    brought_again,
     from_beginning,
     known_ids,
     of_client,
@@ -52,6 +45,7 @@ from runcast.adapters.langgraph.intake.run_context import client_configurable, c
 from runcast.adapters.langgraph.interrupts import breakpoint_at, to_interrupt
 from runcast.adapters.langgraph.options import ClientFields, LangGraphOptions
 from runcast.adapters.langgraph.probe import Probe
+from runcast.adapters.langgraph.running.graphs_inside import GraphsInside, Read
 from runcast.adapters.langgraph.stream.graph_state import as_state
 from runcast.adapters.langgraph.stream.parts import Part, messages_of
 from runcast.slim.values.type_guards import as_mapping
@@ -60,35 +54,6 @@ TURN = "runcast_turn"  # in a checkpoint's metadata: the user message its run be
 RUN = "runcast_run_id"
 PARENT = "runcast_parent_run_id"
 CLIENT = "ag_ui"  # in `config["configurable"]`: what the client sent beside messages
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """A read of the graph or its checkpointer. `first`: of many results the first alone."""
-
-    source: Any
-    method: str
-    config: Mapping[str, Any]
-    filter: Mapping[str, Any] | None = None
-    first: bool = False
-
-    def _call(self, prefix: str) -> Any:
-        given = {"filter": self.filter, "limit": 1} if self.first else {}
-        return getattr(self.source, prefix + self.method)(self.config, **given)
-
-    def wait(self) -> Any:
-        """What is found, on this thread."""
-        found = self._call("")
-        return next(iter(found), None) if self.first else found
-
-    async def result(self) -> Any:
-        """What is found."""
-        found = self._call("a")
-        if not self.first:
-            return await found
-        async for each in found:
-            return each
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +83,9 @@ class Preparation:
     ) -> None:
         self.local = isinstance(graph, Pregel)  # else a RemoteGraph: no run control, its own checkpointer
         self.stores = not self.local or graph.checkpointer not in (None, False, True)
-        self.has_breakpoints = has_breakpoints(graphs_in(graph, set()))
+        graphs = list(graphs_in(graph, set()))
+        self.has_breakpoints = has_breakpoints(graphs)
+        self._has_memories = any(each.checkpointer is True for each in graphs)
         self._graph = graph
         self._config = config
         self._options = options
@@ -131,6 +98,7 @@ class Preparation:
     def steps(self, input: RunAgentInput, resume: ResumePoint | None) -> Generator[Read, Any, Prepared]:
         """Read what the run needs to know, then decide. Raises `InvalidInput` for what makes no sense."""
         graph, where = self._graph, self._where(input)
+        inner = GraphsInside(getattr(graph, "checkpointer", None))
         anew = resume is not None and resume.framework.get("anew") is True
         resume = None if anew else resume
         thread, state = self._snapshot(resume), None
@@ -138,7 +106,7 @@ class Preparation:
             state = yield Read(graph, "get_state", where)
             stored, thread = thread is None, self._found(state, thread)
             if stored and thread and input.resume and state.interrupts and self.has_breakpoints:
-                stands = yield from self._at_breakpoint(graph, state)
+                stands = yield from inner.stands(graph, state)
                 beside = [breakpoint_at(thread.checkpoint_id)] if stands is not None else []
                 thread = replace(thread, interrupts=[*thread.interrupts, *beside])
         elif (
@@ -158,6 +126,8 @@ class Preparation:
                     f"no checkpoint was recorded before message {asked.before!r}, as before one that a running agent "
                     "was handed: it cannot be answered again or edited; edit an earlier message, or send a new one"
                 )
+            taken = fork.checkpoint["channel_values"].get(START)
+            asked = brought_again(asked, to_agui(messages_of(taken, self._options.messages_key) or ()))
         review = Review(input, resume, replayed, state, self._options)
         for namespace in review.wanted(asked.ask) if self.local else ():
             found = yield Read(graph.checkpointer, "get_tuple", self._where(input, namespace))
@@ -170,55 +140,10 @@ class Preparation:
         if review.half_written:  # from a named checkpoint, LangGraph runs the step anew
             anew_from = {**prepared.configurable, "checkpoint_id": _checkpoint_of(state)}
             return replace(prepared, configurable=anew_from)
-        if (yield from self._begins_inside(state)):
+        if self._has_memories and (yield from inner.begins(graph, state, state)):
             prepared = replace(prepared, configurable={**prepared.configurable, RESUMING: False})
-        stands = (yield from self._at_breakpoint(graph, state)) if self.has_breakpoints else None
+        stands = (yield from inner.stands(graph, state)) if self.has_breakpoints else None
         return replace(prepared, waits=() if stands is None else asks(state, stands))
-
-    def _state_of(self, graph: Any, where: Mapping[str, Any]) -> Read:
-        """A state of this graph, or of one inside: that has no checkpointer of its own."""
-        return Read(graph, "get_state", {"configurable": {**where, SAVER: self._graph.checkpointer}})
-
-    def _begins_inside(self, state: Any) -> Generator[Read, Any, bool]:
-        """Whether a task that is to go on runs a graph with a memory of its own (`checkpointer=True`) that has not begun:
-        resumed, it would return what it said last, and the message that it was to answer would be lost."""
-        for task in state.tasks:
-            where = as_mapping(task.state)
-            if where and task.result is None:
-                inner = yield Read(self._graph, "get_state", where)
-                if not inner.next and before_task(inner, state):
-                    return True
-        return False
-
-    def _at_breakpoint(self, graph: Any, state: Any) -> Generator[Read, Any, Any]:
-        """The state of this graph, or of one inside, that an open breakpoint holds: LangGraph would go past it unasked."""
-        found = yield Read(self._graph.checkpointer, "get_tuple", state.config)
-        if found is None or not ran(graph, found.checkpoint):
-            return None
-        if moved(found.checkpoint):
-            if named(graph.interrupt_before_nodes, state):
-                return state
-            if graph.interrupt_after_nodes and stepped(state):
-                left = yield self._state_of(graph, state.parent_config["configurable"])
-                if named(graph.interrupt_after_nodes, left):
-                    return state
-        for task in state.tasks:
-            if task.result is None and (stands := (yield from self._breakpoint_inside(graph, state, task))):
-                return stands
-        return None
-
-    def _breakpoint_inside(self, graph: Any, state: Any, task: Any) -> Generator[Read, Any, Any]:
-        """The same of the graphs that this task runs, as far as its node and tools name them."""
-        if (node := graph.nodes.get(task.name)) is None:
-            return None
-        for inner in graphs_in([node.bound, *node.subgraphs], set()):
-            for call in count():
-                found = yield self._state_of(inner, inside(inner, state, task, call))
-                if found.metadata is None:
-                    break
-                if found.next and (stands := (yield from self._at_breakpoint(inner, found))):
-                    return stands
-        return None
 
     def _prepared(
         self,
@@ -230,12 +155,14 @@ class Preparation:
         review: Review,
     ) -> Prepared:
         corrections = review.corrections(asked.ask, (*asked.results, *asked.messages))
-        aliases: Mapping[str, str] = thread.aliases if thread is not None else {}
-        echo, shown = input.model_copy(update={"messages": list(asked.messages)}), input.messages
+        aliases = {**(thread.aliases if thread is not None else {}), **corrections.aliases}
+        displayed = {message.id for message in corrections.shown or input.messages}
+        # a branch leaves out the run that emitted these results
+        repeated: list[Message] = [each for each in asked.results if each.id in displayed]
+        echo, shown = input.model_copy(update={"messages": [*repeated, *asked.messages]}), input.messages
         resumed = resumed_from(asked, thread)
         if replayed is not None:  # its messages are history: they go to the graph, and are not emitted again
             echo, shown, resumed = input, list(asked.messages), "snapshot"
-        displayed = {message.id for message in corrections.shown or input.messages}
         new = {message.id for message in (*corrections.instead, *asked.results)}
         known = known_ids(shown, thread, asked) | new
         client = ClientFields(

@@ -354,6 +354,7 @@ class LangGraphTranslator:
             return []
         self._checkpoint, self._pending.inside = written, None
         following = [str(node) for node in data.get("next") or ()]
+        self._pending.over = not following
         return self._steps.decided(following) if following and not self._pending else []
 
     # ----------------------------------------------------------------- asides

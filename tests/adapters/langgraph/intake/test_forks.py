@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 from ag_ui.core import AssistantMessage, ToolMessage, UserMessage
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from tests.adapters.langgraph.fakes import FakeModel, StreamingModel, say
-from tests.adapters.langgraph.scenes.book import answering
+from runcast.slim import fold
+from tests.adapters.langgraph.fakes import FakeModel, StreamingModel, calls, piece, say
+from tests.adapters.langgraph.scenes.book import add, answering
 from tests.adapters.langgraph.stage import Stage
 
 pytestmark = pytest.mark.oracle
@@ -148,3 +151,21 @@ async def test_a_result_for_a_call_nobody_made_is_refused(stores: bool, oracle: 
     events = await stage.send(None, messages=messages)
     assert [event.type.value for event in events] == ["RUN_STARTED", "RUN_ERROR"]
     assert "unknown call" in events[-1].message
+
+
+@pytest.mark.parametrize("edited", [False, True])
+async def test_a_branch_keeps_the_results_that_came_with_its_message(edited: bool, oracle: Any):
+    """They close the calls of a step that the message dropped: a model takes no call without its result."""
+    adding = [calls(piece("add", '{"a":1,"b":2}', "c1"))]
+    model = StreamingModel(turns=[adding, say("never ", "mind"), say("once ", "more")], heard=[])
+    asks = [HumanInTheLoopMiddleware({"add": True})]
+    stage = Stage(oracle).play(create_agent(model, [add], middleware=asks, checkpointer=InMemorySaver()))
+    await stage.send("add")
+    await talk(stage, "no, wait")
+    at = next(at for at, each in enumerate(stage.view["messages"]) if each.get("content") == "no, wait")
+    cut(stage, at if edited else at + 1)
+    await stage.send("edited" if edited else None)
+    await stage.holds()
+    assert [each.type for each in model.heard[-1]] == ["human", "ai", "tool", "human"]
+    branch = fold([*stage.runs[0], *stage.runs[2]]).messages  # a log leaves out the run that it replaces
+    assert [each.id for each in branch] == [each["id"] for each in stage.view["messages"]]

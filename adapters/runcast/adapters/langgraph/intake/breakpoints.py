@@ -51,6 +51,11 @@ def moved(checkpoint: Mapping[str, Any]) -> bool:
     )
 
 
+def begun(state: Any, writes: Iterable[tuple[str, str, Any]]) -> bool:
+    """Whether a task of this state has written something: the breakpoint before its step was answered."""
+    return not {task.id for task in state.tasks}.isdisjoint(task_id for task_id, _, _ in writes)
+
+
 def named(nodes: str | Sequence[str], state: Any) -> bool:
     """Whether a breakpoint is at one of the tasks of this state; `*` is every node."""
     return any(task.name in nodes or (nodes == "*" and task.name != START) for task in state.tasks)
@@ -65,6 +70,11 @@ def before_task(inner: Any, state: Any) -> bool:
     """Whether a graph inside was last run by an earlier step than the one of this state."""
     parents = as_mapping(as_mapping(inner.metadata).get("parents"))
     return "" in parents and parents[""] != state.config["configurable"]["checkpoint_id"]
+
+
+def only_began(inner: Any) -> bool:
+    """Whether a graph inside has its input alone: to begin it again repeats nothing."""
+    return int(as_mapping(inner.metadata).get("step", 1)) <= 0
 
 
 def asks(root: Any, stands: Any) -> tuple[Part, ...]:

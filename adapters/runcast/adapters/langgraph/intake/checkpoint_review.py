@@ -7,6 +7,7 @@ compares. Knows LangGraph's states and stored checkpoints.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ag_ui.core import Message, RunAgentInput
@@ -16,6 +17,7 @@ from runcast.adapters.langgraph.content.plain_values import plain
 from runcast.adapters.langgraph.intake.callback_parts import messages_in
 from runcast.adapters.langgraph.intake.corrections import (
     Corrections,
+    copied,
     corrections,
     doubtful,
     replayed_corrections,
@@ -129,6 +131,7 @@ class Review:
         found = corrections(
             self._shown, held, self._public(stored[last:]), self._public(returned), self._levels
         )
+        found = replace(found, aliases=copied(self._shown, held, self._public(stored[last:])))
         if self._corrects:
             gone = unkept(self._shown, held, self._public(stored), self._levels[""])
             instead = rewritten(self._shown, self._public(stored[last:])) if self._as_stored else ()

@@ -29,6 +29,7 @@ class Corrections:
     instead: Sequence[Message] = field(default_factory=list[Message])
     order: Sequence[str] = ()  # ids of the graph's latest turn
     held: Sequence[str] = ()  # ids of the graph's messages that are shown when it has rewritten them
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])  # shown -> the graph's id of its copy
 
     def with_more(self, gone: Sequence[str], instead: Sequence[Message]) -> Corrections:
         """And these, each once."""
@@ -100,6 +101,21 @@ def unkept(
     return [each.id for each in found if each.id in left or each.id.partition(REASONING)[0] in left]
 
 
+def copied(shown: Sequence[Message], held: Collection[str], turn: Mapping[str, Message]) -> dict[str, str]:
+    """Answers of the latest turn that the state holds as copies with ids of their own: the ids of these."""
+    known = {message.id for message in shown}
+    copies = {_content(message): key for key, message in turn.items() if key not in known}
+    return {
+        each.id: copies.pop(_content(each))
+        for each in shown
+        if isinstance(each, AssistantMessage)
+        and each.id not in held
+        and each.subagent_run_id is None
+        and place_of(each) is not None
+        and _content(each) in copies
+    }
+
+
 def rewritten(shown: Sequence[Message], turn: Mapping[str, Message]) -> list[Message]:
     """The latest turn's answers of the root agent that the state holds otherwise than the client shows them."""
     return [
@@ -123,7 +139,7 @@ def withheld(found: Corrections, *, later: bool) -> Corrections:
     known = {message.id for message in found.shown or ()}
     unseen = [message.id for message in found.instead if message.id not in known]
     seen = [message for message in found.instead if message.id in known]
-    return Corrections(found.shown, found.gone, seen, held=unseen if later else ())
+    return replace(found, instead=seen, order=(), held=unseen if later else ())
 
 
 def _unseen(shown: Sequence[Message], turn: Sequence[Message], known: set[str]) -> list[Message]:

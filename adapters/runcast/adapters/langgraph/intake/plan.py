@@ -111,6 +111,13 @@ def with_results(asked: Plan, thread: Thread, finished: Sequence[Message]) -> Pl
     return replace(asked, results=results)
 
 
+def brought_again(asked: Plan, brought: Sequence[Message]) -> Plan:
+    """The plan of a fork with the results that came with the message before which it begins: they closed its calls."""
+    sent = {each.tool_call_id for each in asked.messages if isinstance(each, ToolMessage)}
+    results = [each for each in brought if isinstance(each, ToolMessage) and each.tool_call_id not in sent]
+    return replace(asked, results=results)
+
+
 def recalled(input: RunAgentInput, point: ResumePoint | None) -> RunAgentInput:
     """The input, behind the messages of a resume point: for a graph that holds nothing of the thread.
 
@@ -166,9 +173,12 @@ def _overtaken(messages: Sequence[Message], thread: Thread) -> str | None:
 
 
 def _place(messages: Sequence[Message], thread: Thread) -> int | None:
-    """The place in the thread of the last message that both hold; a torn run may have left the client's in another order."""
+    """The place in the thread of the last message that both hold; a torn run may have left the client's in another order.
+
+    A thread by a snapshot has the client's ids, one by the checkpointer the graph's.
+    """
     places = {stored.id: at for at, stored in enumerate(thread.messages)}
-    known = [places.get(thread.aliases.get(message.id, message.id)) for message in messages]
+    known = [places.get(each.id, places.get(thread.aliases.get(each.id, each.id))) for each in messages]
     return max((at for at in known if at is not None), default=None)
 
 
