@@ -15,11 +15,10 @@ from typing import Any, Unpack
 from ag_ui.core import Event, RawEvent, RunAgentInput
 
 from runcast.adapters.errors import Unanswerable, failure
-from runcast.adapters.langgraph.content.message_content import text_of
 from runcast.adapters.langgraph.content.plain_values import Encoder, listed, plain
 from runcast.adapters.langgraph.interrupts import Pending
 from runcast.adapters.langgraph.options import ClientFields, ClientView, LangGraphOptions
-from runcast.adapters.langgraph.stream.custom_events import CustomEvents, activity, activity_event
+from runcast.adapters.langgraph.stream.custom_events import CustomEvents
 from runcast.adapters.langgraph.stream.graph_messages import Conversations, ToMessages
 from runcast.adapters.langgraph.stream.graph_state import StateView, as_state
 from runcast.adapters.langgraph.stream.model_output import ModelOutput
@@ -370,20 +369,12 @@ class LangGraphTranslator:
             return []
         if data.get("source") is not None:
             self._output.hide(message.id)
-            return self._internal(data, message)
+            return self._custom.internal(data, message)
         self._output.ended(str(data["run_id"]), message, place)
         self._steps.model_ended(task_of(place), message)
         if message.id not in self._output.held:
             self._conversations.root.streamed(message.id, message)
         return []
-
-    def _internal(self, data: Mapping[str, Any], message: Any) -> list[Event]:
-        """A model call that middleware made for itself, as an activity if that is wished."""
-        if self._emission.options.internal_calls == "hidden":
-            return []
-        shown = activity(f"{data['run_id']}:internal", data["source"], {"text": text_of(message.content)})
-        event = activity_event(shown, self._emission.tags(None))
-        return [] if event is None else [event]
 
     def _llm_error(self, data: Mapping[str, Any], ns: Namespace) -> list[Event]:
         return self._output.failed(str(data["run_id"]), "model_error")

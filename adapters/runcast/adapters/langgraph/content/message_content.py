@@ -1,7 +1,7 @@
-"""The content of messages, in LangChain's form and in the protocol's.
+"""The content of messages, in LangChain's form and in the protocol's, and the calls of a whole one.
 
 Knows text and media parts in both forms, and converts them without loss where both have a form. A block without one in
-the protocol is kept as text (`to_parts`), never dropped. Does not know messages or roles.
+the protocol is kept as text (`to_parts`), never dropped. Does not know roles.
 """
 
 from __future__ import annotations
@@ -145,3 +145,13 @@ def _source_fields(source: Source) -> dict[str, Any]:
             if source.provider is not None:
                 fields["provider"] = source.provider
             return {"file_id": source.value, **fields}
+
+
+def streamed_calls(message: Any) -> list[dict[str, Any]]:
+    """A whole message's calls as if they had been streamed in one chunk."""
+    calls = [(call, json.dumps(plain(call["args"]), ensure_ascii=False)) for call in message.tool_calls]
+    calls += [(call, call["args"] or "") for call in message.invalid_tool_calls]
+    return [
+        {"name": call["name"], "args": args, "id": call["id"], "index": at}
+        for at, (call, args) in enumerate(calls)
+    ]

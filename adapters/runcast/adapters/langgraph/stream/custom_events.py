@@ -1,4 +1,5 @@
-"""Events of the application itself: what nodes write to a StreamWriter, dispatched events, and tools' own progress.
+"""Events of the application itself: what nodes write to a StreamWriter, dispatched events, tools' own progress, and model
+calls of middleware.
 
 A value `{"name", "value"}` becomes a CUSTOM event of that name, an activity an ACTIVITY event, and any other value CUSTOM
 `langgraph.custom`. A tool's start and end are left out if a model asked for the call: the call and its result show them
@@ -16,6 +17,7 @@ from typing import Any
 
 from ag_ui.core import ActivityDeltaEvent, ActivitySnapshotEvent, CustomEvent, Event
 
+from runcast.adapters.langgraph.content.message_content import text_of
 from runcast.adapters.langgraph.content.plain_values import plain
 from runcast.adapters.langgraph.stream.open_message import Emission
 from runcast.adapters.langgraph.stream.parts import Namespace
@@ -79,6 +81,14 @@ class CustomEvents:
         }
         value = {"toolCallId": call_id, **fields}
         return [CustomEvent(name=f"langgraph.{event}", value=value, **self._emission.tags(scope.owner))]
+
+    def internal(self, data: Mapping[str, Any], message: Any) -> list[Event]:
+        """A model call that middleware made for itself, as an activity if that is wished."""
+        if self._emission.options.internal_calls == "hidden":
+            return []
+        shown = activity(f"{data['run_id']}:internal", data["source"], {"text": text_of(message.content)})
+        event = activity_event(shown, self._emission.tags(None))
+        return [] if event is None else [event]
 
     def _model_asked(self, call_id: str) -> bool:
         return self._emission.results.knows(call_id, None) or self._scopes.works_for(call_id)

@@ -11,14 +11,13 @@ message is found by the model run that the chunk belongs to. Rules:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ag_ui.core import Event, Message
 
 from runcast.adapters.langgraph.content.answer import answer_of
-from runcast.adapters.langgraph.content.plain_values import plain
+from runcast.adapters.langgraph.content.message_content import streamed_calls
 from runcast.adapters.langgraph.stream.open_message import Emission, OpenMessage
 from runcast.adapters.langgraph.stream.parts import RUN_MARK, SEPARATOR, Namespaces, is_withheld, source_of
 from runcast.adapters.langgraph.stream.positions import UNKNOWN, Progress, place_of
@@ -315,7 +314,7 @@ class ModelOutput:
             self._public[RUN_PREFIX + mark] = it.id
         it.learn(message)
         events = superseded + it.content(message.content, message.additional_kwargs)
-        events += it.calls(_entries(message), message.additional_kwargs, meta)
+        events += it.calls(streamed_calls(message), message.additional_kwargs, meta)
         return events + self._close(it)
 
     def catch_up(
@@ -392,13 +391,3 @@ class ModelOutput:
 def _name_of(message: Any, meta: Mapping[str, Any]) -> Any:
     """The name that the state's message will have: langchain's agents give their own to what their model emits."""
     return message.name or (meta.get("lc_agent_name") if meta.get("langgraph_node") == "model" else None)
-
-
-def _entries(message: Any) -> list[dict[str, Any]]:
-    """A whole message's calls as if they had been streamed in one chunk."""
-    calls = [(call, json.dumps(plain(call["args"]), ensure_ascii=False)) for call in message.tool_calls]
-    calls += [(call, call["args"] or "") for call in message.invalid_tool_calls]
-    return [
-        {"name": call["name"], "args": args, "id": call["id"], "index": at}
-        for at, (call, args) in enumerate(calls)
-    ]
