@@ -202,24 +202,30 @@ class Browser:
         await asyncio.gather(self._reader, return_exceptions=True)
 
 
+def _address(profile: Path) -> list[str]:
+    """The port and the path that a started browser has written; none while it has not, or has written one of them."""
+    file = profile / "DevToolsActivePort"
+    written = file.read_text().split("\n") if file.exists() else []
+    return written[:2] if len(written) > 1 and written[1] else []
+
+
 @asynccontextmanager
 async def browsing() -> AsyncIterator[Browser]:
     """A browser with an empty profile, while the block runs."""
-    found = program()
-    if found is None:
+    installed = program()
+    if installed is None:
         raise FileNotFoundError(MISSING)
     profile = Path(tempfile.mkdtemp(prefix="runcast-chromium-"))
     process = await asyncio.create_subprocess_exec(
-        found, *FLAGS, f"--user-data-dir={profile}", "about:blank",
+        installed, *FLAGS, f"--user-data-dir={profile}", "about:blank",
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL, start_new_session=True,
         env={**os.environ, "TMPDIR": str(profile)},
     )  # fmt: skip
     try:
         async with asyncio.timeout(PATIENCE):
-            while not (profile / "DevToolsActivePort").exists():  # noqa: ASYNC110  a file is all it gives
+            while not (found := _address(profile)):  # noqa: ASYNC110  a file is all it gives
                 await asyncio.sleep(0.02)
-            await asyncio.sleep(0.05)
-        port, path = (profile / "DevToolsActivePort").read_text().split("\n")[:2]
+        port, path = found
         async with connect(f"ws://127.0.0.1:{port}{path}", max_size=None) as socket:
             browser = Browser(socket)
             try:

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { apply, initial } from "../src/client/runcast.js";
 import { depths } from "../src/conversation/lanes.js";
-import { matchesIn } from "../src/parts/JsonTree.js";
+import { levelsOf, matchesIn } from "../src/parts/JsonTree.js";
 import { diff } from "../src/inspector/diff.js";
 import { placed } from "../src/inspector/graph.js";
 import { spansOf } from "../src/inspector/spans.js";
@@ -9,7 +9,7 @@ import type { RunRow } from "../src/state/api.js";
 import { asMarkdown } from "../src/state/export.js";
 import { titleOf } from "../src/state/asks.js";
 import { pendingCalls } from "../src/state/pending.js";
-import { ago, duration, stateOf } from "../src/state/words.js";
+import { ago, duration, headingOf, stateOf } from "../src/state/words.js";
 import { envelope, started } from "./envelopes.js";
 
 const run = (run_id: string, parent: string | null): RunRow => ({
@@ -118,4 +118,17 @@ test("words are found in the keys and texts of a value", () => {
   expect([...matchesIn(value, "brno").keys()]).toEqual(["/stops/0/name"]);
   expect([...matchesIn(value, "NAME").keys()]).toEqual(["/stops/0/name", "/stops/1/name"]);
   expect(matchesIn(value, " ").size).toBe(0);
+});
+
+test("a question is open as deep as it can be read, and always its first two levels", () => {
+  const steps = [1, 2, 3].map((at) => ({ description: `step ${at}`, status: "enabled" }));
+  expect(levelsOf({ steps })).toBe(4);
+  expect(levelsOf({ steps: Array.from({ length: 60 }, () => steps[0]) })).toBe(2);
+  expect(levelsOf("text")).toBe(1);
+});
+
+test("a question without a message is no bare word of its framework", () => {
+  expect(headingOf({ reason: "interrupt" })).toBe("The agent waits for your answer");
+  expect(headingOf({ reason: "tool_call" })).toBe("tool_call");
+  expect(headingOf({ reason: "interrupt", message: "Which?" })).toBe("Which?");
 });

@@ -20,7 +20,7 @@ export function AgentForm({ session, agent }: { session: Session; agent: AgentRo
       class="agent-form"
       open={needed || (session.thread === null && values.wrong.value.size > 0)}
     >
-      <summary>What {agent.name} is given with the message</summary>
+      <summary>Input for {agent.name}</summary>
       {forms.map((each) => (
         <Field
           key={each.place}

@@ -4,7 +4,7 @@ import type { Message } from "../fold/events.js";
 import { Markdown } from "../markdown/Markdown.js";
 import { JsonTree, parsed } from "../parts/JsonTree.js";
 import type { Session } from "../state/session.js";
-import { plain } from "../state/words.js";
+import { headingOf, plain } from "../state/words.js";
 
 export function MomentView({ session, seq }: { session: Session; seq: number }) {
   const { history } = session;
@@ -29,7 +29,7 @@ export function MomentView({ session, seq }: { session: Session; seq: number }) 
       </ol>
       {(moment?.interrupts ?? []).map((asked) => (
         <div key={asked.id} class="question">
-          <p>{asked.message ?? asked.reason}</p>
+          <p>{headingOf(asked)}</p>
           <p class="quiet">This question was open at this moment.</p>
         </div>
       ))}

@@ -13,10 +13,10 @@ import {
   schemaOf,
   seedOf,
 } from "../forms/schema.js";
-import { JsonTree } from "../parts/JsonTree.js";
+import { JsonTree, levelsOf } from "../parts/JsonTree.js";
 import type { Answer } from "../state/api.js";
 import type { Session } from "../state/session.js";
-import { worded } from "../state/words.js";
+import { headingOf, worded } from "../state/words.js";
 
 export function Questions({ session }: { session: Session }) {
   const waiting = session.questions.value;
@@ -37,7 +37,7 @@ export function Questions({ session }: { session: Session }) {
           return <Question key={asked.id} asked={asked} busy={session.sending.value} answer={answer} />;
         return (
           <div key={asked.id} class="question answered">
-            <p>{asked.message ?? asked.reason}</p>
+            <p>{headingOf(asked)}</p>
             <p class="quiet">
               Your answer: {given.status === "cancelled" ? "(cancelled)" : worded(given.payload)}. It is sent with the
               others.{" "}
@@ -65,12 +65,12 @@ function Told({ asked }: { asked: Interrupt }) {
   return (
     <div class="tree">
       {calls.length === 0 ? (
-        <JsonTree value={asked.value} open={2} />
+        <JsonTree value={asked.value} open={levelsOf(asked.value)} />
       ) : (
         calls.map(({ name, args }, index) => (
           <div key={index}>
             <b>{name}</b>
-            <JsonTree value={args} open={2} />
+            <JsonTree value={args} open={levelsOf(args)} />
           </div>
         ))
       )}
@@ -100,7 +100,7 @@ function Question({ asked, busy, answer }: Given) {
   );
   return (
     <div class="question" data-question={asked.id}>
-      <p>{asked.message ?? asked.reason}</p>
+      <p>{headingOf(asked)}</p>
       <Told asked={asked} />
       {choices !== null ? (
         <div class="answers">

@@ -7,7 +7,7 @@ import { JsonTree } from "../parts/JsonTree.js";
 import { State } from "../parts/State.js";
 import { Clock, Since } from "../parts/Time.js";
 import type { Session } from "../state/session.js";
-import { duration, number, short } from "../state/words.js";
+import { duration, headingOf, number, short } from "../state/words.js";
 import type { Part } from "../state/api.js";
 import { Attached } from "./Files.js";
 import { AgentActions, RunActions, UserActions } from "./Actions.js";
@@ -141,7 +141,7 @@ const KINDS: Record<string, (part: Drawable) => preact.JSX.Element | null> = {
         <span class="badge" data-tone="warn">
           Asked
         </span>
-        <span>{str(item["message"] ?? item["reason"])}</span>
+        <span>{headingOf({ message: item["message"], reason: item["reason"] })}</span>
       </div>
     ),
   error: ({ item }) => (

@@ -102,6 +102,18 @@ function Nested({ value, name, path = "", open, marks }: Given & { value: object
   );
 }
 
+/** How many levels of a value are open at first where it has to be read: as many as `most` members fill. */
+export function levelsOf(value: unknown, most = 40): number {
+  let [open, shown, level] = [0, 0, [value]];
+  while (level.length > 0) {
+    level = level.flatMap((each) => (each !== null && typeof each === "object" ? Object.values(each) : []));
+    shown += level.length;
+    if (shown > most && open > 1) break;
+    open += 1;
+  }
+  return open;
+}
+
 /** The places of a value whose keys or texts hold these words. */
 export function matchesIn(value: unknown, words: string, most = 500): Marks {
   const found = new Map<string, "changed">();

@@ -22,6 +22,7 @@ const NONE: Record<string, Annotation> = {};
 const LONG = 6000; // events above which only the newest runs are opened at first
 const HEAD_START = 250; // milliseconds that the list of runs is waited for before the thread is read from its beginning
 const PATIENT = 2000; // milliseconds between two looks at a run that may have lost its process
+const PREDICTION = "PredictState"; // for clients that keep a state of their own; the tab Raw has it
 
 export interface Shown {
   view: View;
@@ -214,9 +215,10 @@ export class Session {
   private composed(): Item[] {
     const items = this.shown.value?.view.items ?? [];
     const asks = this.asks.value;
-    return this.settled(items).flatMap((item) =>
-      item.kind === "run" ? [item, ...(asks.get(item["seq"] as number) ?? [])] : [item],
-    );
+    return this.settled(items).flatMap((item) => {
+      if (item.kind === "note" && item["name"] === PREDICTION) return [];
+      return item.kind === "run" ? [item, ...(asks.get(item["seq"] as number) ?? [])] : [item];
+    });
   }
 
   /** What a dead process had under way is not under way any more, and what it had half written is taken back. */

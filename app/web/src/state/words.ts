@@ -21,6 +21,10 @@ export function stateOf(state: string | null | undefined): { label: string; tone
   return { label, tone };
 }
 
+/** What a question is called: its message, or its reason where that says more than that the run waits. */
+export const headingOf = ({ message, reason }: { message?: unknown; reason?: unknown }): string =>
+  String(message ?? (reason === "interrupt" ? "The agent waits for your answer" : reason));
+
 const EDGES: Record<string, string> = {
   continue: "continues",
   resume: "resumes",
