@@ -249,7 +249,7 @@ def test_the_doctor_looks_at_everything(url: str, tmp_path: Path, monkeypatch: p
     assert found["saver"]["mark"] == found["store"]["mark"] == "note"
     assert "starts over" in found["saver"]["told"]
     found = {each["what"]: each for each in told("doctor", "agent_here:saved", "--url", url)}
-    assert "is lost with its process" in found["saver"]["told"]
+    assert "end with this process" in found["saver"]["told"]
 
 
 AGENT = """

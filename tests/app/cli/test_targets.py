@@ -332,6 +332,16 @@ async def test_adk_agents_of_one_name_go_by_their_folders_and_answer_under_any_n
         assert "hello" in [getattr(each, "delta", "") for each in events]
 
 
+async def test_agents_of_one_name_and_one_variable_go_by_their_modules(place: Path) -> None:
+    for name in ("one", "two"):
+        (place / name).mkdir()
+        (place / name / "agent.py").write_text(ADK.replace("NAME", "helper"))
+    async with AsyncExitStack() as stack:
+        targets = ["one/agent.py:root_agent", f"{place}/two/agent.py:root_agent"]
+        agents = await adapters_of(Served(targets, Hosting("memory://")), stack)
+        assert [each.name for each in agents] == ["one", "two"]
+
+
 @pytest.mark.filterwarnings("ignore:.*LlmAgentConfig is deprecated:DeprecationWarning")
 async def test_folders_of_adk_agents_are_served_as_adk_web_does(
     place: Path, caplog: pytest.LogCaptureFixture
@@ -362,6 +372,7 @@ async def test_folders_of_adk_agents_are_served_as_adk_web_does(
         ("odd.py:on_server", "on_server needs config, runtime, and runcast gives a factory nothing or"),
         ("odd.py:nothing", "odd.py:nothing: a NoneType is no agent"),
         ("odd.py:ghost", "odd.py has no 'ghost'"),
+        ("odd.py:coroutin", "odd.py has no 'coroutin'; did you mean 'coroutine'?"),
         ("ghost.py:graph", "there is no file ghost.py"),
         ("ghost:graph", "No module named 'ghost'; install it"),
         ("broken.py:graph", "broken.py cannot be imported: ValueError: api_key is missing; set the key"),

@@ -121,7 +121,7 @@ async def test_what_will_not_survive_is_said_before_the_run(caplog: pytest.LogCa
         async with Cast.open("memory://", agents=[graph(None)]):
             pass
     assert "compile it with one" in caplog.text
-    assert "is lost with its process" in cautions(LangGraphAdapter(graph(InMemorySaver())))[0]
+    assert "end with this process" in cautions(LangGraphAdapter(graph(InMemorySaver())))[0]
     assert "compile it with one" in cautions(LangGraphAdapter(graph(False)))[0]
     assert cautions(as_adapter(parrot)) == []
     caplog.clear()
@@ -132,6 +132,15 @@ async def test_what_will_not_survive_is_said_before_the_run(caplog: pytest.LogCa
         async with Cast.open("memory://", agents=[lazy]):
             pass
     assert 'durability="exit" writes only at the end' in caplog.text
+
+
+async def test_what_holds_for_several_agents_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    named = [LangGraphAdapter(graph(None), name=name) for name in ("ann", "bob")]
+    with caplog.at_level(logging.WARNING, "runcast.app"):
+        async with Cast.open("memory://", agents=[*named, parrot]):
+            pass
+    (line,) = [record.getMessage() for record in caplog.records if "compile it" in record.getMessage()]
+    assert line.startswith("agents ann, bob: the graph has no checkpointer")
 
 
 async def test_two_agents_of_one_name_are_refused() -> None:

@@ -73,15 +73,16 @@ async def run(settings: Settings, served: Served) -> None:
 
 
 async def adapters_of(served: Served, stack: AsyncExitStack) -> list[Adapter]:
-    """The adapters of all targets, each under a name of its own."""
+    """The adapters of all targets, each under a name of its own: the agent's, else its variable's, else its module's."""
     targets = [target for text in served.targets for target in find(text)]
     if served.hosting.name is not None and len(targets) != 1:
         raise BadRequest(f"--name names one agent, and {', '.join(served.targets)} has {len(targets)}")
     adapters = [await enter(target, served.hosting, stack) for target in targets]
-    names = Counter(each.name for each in adapters)
-    for target, adapter in zip(targets, adapters, strict=True):
-        if names[adapter.name] > 1:  # as in ADK's samples, which are all called root_agent
-            adapter.name = target.fallback
+    for other in ("fallback", "module"):  # as in ADK's samples, which are all called root_agent
+        names = Counter(each.name for each in adapters)
+        for target, adapter in zip(targets, adapters, strict=True):
+            if names[adapter.name] > 1:
+                adapter.name = getattr(target, other)
     return adapters
 
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -36,6 +37,12 @@ class Target:
     load: Callable[[], Any]
     fallback: str  # the agent's name if it has none of its own
     name: str | None = None  # its name on purpose
+
+    @property
+    def module(self) -> str:
+        """The last word of its module's name or path that names no mere variable."""
+        words = self.text.rpartition(":")[0].removesuffix(".py").replace(".", "/").split("/")
+        return next((word for word in reversed(words) if word and word not in GENERIC), self.fallback)
 
 
 def find(text: str) -> list[Target]:
@@ -75,8 +82,11 @@ def _enter(project: Project) -> None:
 
 def _imported(text: str) -> Target:
     module, _, variable = text.rpartition(":")
-    stem = Path(module).stem if module.endswith(".py") else module.rpartition(".")[2]
-    return Target(text, partial(load, text), stem if variable in GENERIC else variable)
+    return Target(text, partial(load, text), _stem(module) if variable in GENERIC else variable)
+
+
+def _stem(module: str) -> str:
+    return Path(module).stem if module.endswith(".py") else module.rpartition(".")[2]
 
 
 def load(text: str) -> Any:
@@ -87,7 +97,9 @@ def load(text: str) -> Any:
     found: Any = _guarded(module, partial(_module, module))
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise BadRequest(f"{module} has no {attribute!r}")
+            near = get_close_matches(part, vars(found) if hasattr(found, "__dict__") else (), n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise BadRequest(f"{module} has no {attribute!r}{hint}")
         found = getattr(found, part)
     return found
 

@@ -89,8 +89,8 @@ def cautions(adapter: Adapter) -> list[str]:
     found: list[str] = []
     if type(adapter.saver).__name__ in ("InMemorySaver", "MemorySaver"):
         found.append(
-            "the checkpointer is lost with its process: use the SQLite or PostgreSQL saver; `runcast attach` uses the one of "
-            "langgraph-checkpoint-sqlite or langgraph-checkpoint-postgres by itself once it is installed"
+            "the graph's checkpoints are in memory and end with this process: `pip install langgraph-checkpoint-sqlite` (or "
+            "-postgres), which `runcast attach` then uses by itself; a graph with a checkpointer of its own needs one of them"
         )
     if adapter.durability == "exit":
         found.append(

@@ -7,7 +7,7 @@ not run them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from runcast.adapters import Adapter
@@ -55,20 +55,30 @@ class Agents(Mapping[str, Adapter]):
 
     def register(self, agent: Any, name: str | None = None, on_busy: OnBusy | None = None) -> Adapter:
         """Add an agent, wrapped by the adapter it needs."""
+        adapter, warnings = self._add(agent, name, on_busy)
+        _warn({adapter.name: warnings})
+        return adapter
+
+    def register_all(self, agents: Iterable[Any]) -> None:
+        """Add agents; what holds for several of them is one warning."""
+        added = [self._add(agent) for agent in agents]
+        _warn({adapter.name: warnings for adapter, warnings in added})
+
+    def _add(
+        self, agent: Any, name: str | None = None, on_busy: OnBusy | None = None
+    ) -> tuple[Adapter, list[str]]:
         bare = as_adapter(agent, name=name)
         adapter = self.bound(bare)
         if adapter.name in self._own or adapter.name in (self._host or ()):
             raise BadRequest(
                 f"an agent called {adapter.name!r} is registered already: give this one another name"
             )
-        for caution in cautions(bare):
-            logger.warning("agent %s: %s", adapter.name, caution)
         self._own[adapter.name] = adapter
         if bare is not agent and hasattr(bare, "aclose"):
             self._made.append(bare)
         if on_busy is not None:
             self._on_busy[adapter.name] = on_busy
-        return adapter
+        return adapter, cautions(bare)
 
     async def aclose(self) -> None:
         """Close the connections to agents that were given by URL."""
@@ -89,3 +99,13 @@ class Agents(Mapping[str, Adapter]):
         adapter = as_adapter(agent)
         bare = not self._tenant or isinstance(adapter, ForTenant)
         return adapter if bare else ForTenant(adapter, self._tenant)
+
+
+def _warn(found: Mapping[str, Iterable[str]]) -> None:
+    """Log what a crash would lose: each sentence once, with the names of its agents."""
+    agents: dict[str, list[str]] = {}
+    for name, warnings in found.items():
+        for warning in warnings:
+            agents.setdefault(warning, []).append(name)
+    for warning, names in agents.items():
+        logger.warning("%s %s: %s", "agent" if len(names) == 1 else "agents", ", ".join(names), warning)

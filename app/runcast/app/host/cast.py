@@ -106,8 +106,8 @@ class Cast:
         self._views = Views(options.max_tenants)
         self._opening: asyncio.Future[Any] | None = None
         self._closed: asyncio.Task[None] | None = None
-        for agent in agents:
-            self.register(agent)
+        self.agents.register_all(agents)
+        self.node.wake(agents=True)
 
     @classmethod
     def open(
