@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import httpx
 import pytest
 from fastapi import FastAPI
 from starlette.applications import Starlette
@@ -30,6 +31,22 @@ def mounted(kind: str, cast: Cast) -> Any:
             app = FastAPI()
             app.mount("/live", cast.asgi(authorize=anyone))
             return app
+
+
+async def test_a_mounted_host_logs_the_way_in_with_its_first_request(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cast, app = Cast.open("memory://", agents=[parrot]), FastAPI()
+    app.mount("/live", cast.asgi())
+    async with serving(cast, app=app, path="/live") as host, httpx.AsyncClient() as stranger:
+        refused = await stranger.get(f"{host.url}/agents")
+        assert refused.status_code == 403
+        assert "in its log" in refused.json()["detail"]
+        (line,) = [each for each in caplog.messages if "`authorize`" in each]
+        way_in = line.rpartition("open ")[2]
+        assert way_in.startswith("/live/?token=")
+        opened = await stranger.get(f"{host.url}/agents?{way_in.partition('?')[2]}")
+        assert opened.json()["agents"][0]["name"] == "parrot"
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ except ImportError as error:
 logger = logging.getLogger("runcast.app")
 SEGMENTS = "runcast.segments"  # in a scope: the decoded path below the mount point
 BY_URL = "runcast.by_url"  # in a scope: whether the local host's token came in the query
-NEEDS_TOKEN = "this host needs its token: open the address that it printed at start, or send `Authorization: Bearer <token>`"
+NEEDS_TOKEN = "this host needs its token: open the address with `?token=` in its log, or send `Authorization: Bearer <token>`"
 REPORTED = 20  # origins that are refused and named in the log
 REFUSED = 4009  # the Pusher protocol's code for a connection that is not authorized
 
@@ -144,7 +144,8 @@ class Site:
 
     def admit(self, scope: Scope) -> None:
         """Refuse requests that the access policy does not admit."""
-        self.cast.access.admit(str((scope.get("client") or ("",))[0]), headers_of(scope))
+        page = f"{scope.get('root_path', '')}/"
+        self.cast.access.admit(str((scope.get("client") or ("",))[0]), headers_of(scope), page)
 
     async def enter(self, headers: Mapping[str, str]) -> tuple[Any, Cast]:
         """The user, and the host as they see it. Raises when they belong to none of its tenants."""

@@ -124,11 +124,14 @@ class AccessPolicy:
                 self.token,
             )
 
-    def admit(self, address: str, headers: Mapping[str, str]) -> None:
-        """Without `authorize`, refuse requests that do not come from this machine."""
+    def admit(self, address: str, headers: Mapping[str, str], path: str = "/") -> None:
+        """Without `authorize`, refuse requests that do not come from this machine. `path` is that of the page.
+
+        An application that mounts this host starts no part of it, so that its token is logged with the first request.
+        """
         if not self.local:
             return
-        self.announce()
+        self.announce(path)
         if not from_here(address, headers):
             raise NotAllowed(
                 "this host serves its own machine only: open it as http://localhost, or start it with `authorize`"
