@@ -8,6 +8,7 @@ runs as it comes. What a run leaves to do in the background is waited for and is
     by_hand   … encoded, and bare inserts       shown      its entries to a hub with one watcher, no graph, no log
     logged    … into the log                    whole      a `Cast`: log, redaction, hub, snapshots, compaction
     clean     … redacted                        frozen     the same, its start left out of collections, as `serve` does it
+    driven    a `Cast` whose agent gives such events again, watched: all that comes behind the adapter, no graph
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from ag_ui.core import RunAgentInput, UserMessage
+from ag_ui.core import Event, RunAgentInput, UserMessage
 
 from benchmarks._hub_peer import LIMITS
 from benchmarks._langgraph_load import raw, talking
@@ -37,6 +38,8 @@ from runcast.app import Cast
 from runcast.app.serve import freeze
 from runcast.broadcast import Broadcaster, Hub
 from runcast.slim import LogOptions, Redactor, RunLog, encode, open_store
+from runcast.slim.entry import Entry
+from runcast.slim.log.live_feed import PORTION
 
 Way = Callable[[str], Awaitable[None]]
 TABLE = "CREATE TABLE events (thread TEXT, seq INTEGER, at INTEGER, type TEXT, payload BLOB, PRIMARY KEY (thread, seq))"
@@ -95,6 +98,22 @@ async def in_turn(alone: Way, way: Way, rounds: int, *, frozen: bool) -> dict[st
         threads.update(clock.threads())
         threads.subtract(before)
     return {**found, "threads": {name: spent / rounds for name, spent in threads.items()}}
+
+
+class Again(LangGraphAdapter):
+    """Gives the events of an earlier run again, without its graph. The event loop's turns are the graph's: a few are made."""
+
+    def __init__(self, graph: Any, events: list[Event]) -> None:
+        super().__init__(graph)
+        self._events = events
+
+    async def run(self, input: RunAgentInput, *, resume: object = None) -> AsyncIterator[Event]:
+        own = {"thread_id": input.thread_id, "run_id": input.run_id}
+        for at, event in enumerate(self._events):
+            named = event.type in ("RUN_STARTED", "RUN_FINISHED")
+            yield event.model_copy(update=own) if named else event
+            if at % 8 == 0:
+                await asyncio.sleep(0)
 
 
 class Ways:
@@ -209,9 +228,13 @@ class Ways:
 
         async def shown(thread: str) -> None:
             await watching("shown")
-            for entry in entries:
-                broadcaster.put(
-                    type(entry)(thread, entry.seq, thread, f"run-{thread}", entry.at, entry.event)
+            for at in range(0, len(entries), PORTION):  # as a log under load hands them over
+                ids = (thread, f"run-{thread}")
+                broadcaster.put_all(
+                    [
+                        Entry(thread, each.seq, *ids, each.at, each.event)
+                        for each in entries[at : at + PORTION]
+                    ]
                 )
                 await asyncio.sleep(0)
             await broadcaster.flush()
@@ -228,6 +251,18 @@ class Ways:
             await until_shown(hub, thread, (await run.result()).last_seq)
 
         return self._resting(cast, whole)
+
+    async def _driven(self) -> Way:
+        hub, watching = await self._served()
+        agent = Again(self._graph, [event async for event in self._agent.run(asks("driven"))])
+        cast = await self._stack.enter_async_context(Cast.open(f"sqlite:///{self._home}/cast.db", hub=hub))
+
+        async def driven(thread: str) -> None:
+            await watching(thread)
+            run = await cast.start(agent, asks(thread))
+            await until_shown(hub, thread, (await run.result()).last_seq)
+
+        return self._resting(cast, driven)
 
     async def _frozen(self) -> Way:
         return await self._whole()

@@ -1,10 +1,9 @@
 """Events through the whole pipe, on one core: graph, adapter, log with redaction, mapper, hub; and what a long run holds.
 
 Ways that do a little more each run in fresh processes, in turn with the graph alone, as a user's process runs them (see
-`_pipe_ways`); a stage costs what its way costs above the one before. Log and show are measured by themselves too, without a
-graph beside them: where these and the adapter do not add up to the whole within a tenth, a row says so, and the rest is
-threads that wait for one another, the collector's walk over a larger heap, snapshots and compaction. CPU is that of the
-whole process. A `Cast` keeps snapshots, and compacts the run when it has ended: both are waited for.
+`_pipe_ways`); a stage costs what its way costs above the one before. All that comes behind the adapter is measured by
+itself too, without a graph beside it: where this, the adapter and the collector do not add up to the whole within a tenth, a
+row says so, and the rest is threads that wait for one another. CPU is that of the whole process. A `Cast` keeps snapshots, and compacts the run when it has ended: both are waited for.
 """
 
 from __future__ import annotations
@@ -29,8 +28,9 @@ STAGES = {
 HAND = "  by hand: graph, adapter, encoding and gathered inserts, nothing else"
 FROZEN = "  the same as `runcast serve` runs it, its start left out of collections"
 ALONE = {
-    "recorded": "the log and redaction by themselves, no graph beside them",
-    "shown": "mapper, roll-up, hub and one watcher by themselves",
+    "driven": "all behind the adapter by itself, no graph beside it, less the collector",
+    "recorded": "  of that: the log and redaction by themselves",
+    "shown": "  of that: mapper, roll-up, hub and one watcher by themselves",
 }
 NEAR = (0.9, 1.1)  # what the stages may add up to
 SHARE, ONE_TOKEN = 0.60, 3.0
@@ -89,17 +89,24 @@ def stage_rows(found: Mapping[str, Taken]) -> list[Row]:
 
 
 def sum_rows(found: Mapping[str, Taken]) -> list[Row]:
-    """The stages by themselves, and whether they add up to the whole."""
+    """What comes behind the adapter by itself, and whether the stages add up to the whole. The collector is a stage of its
+    own: a collection of the whole heap falls into whichever runs when it is due."""
     whole = found["whole"]
-    parts = {name: found[name].way * whole.alone / found[name].alone for name in ALONE}
-    added = found["adapted"].ratio * whole.alone + sum(parts.values())
+
+    def own(way: str) -> float:
+        taken = found[way]
+        return (taken.way - taken.collected) * whole.alone / taken.alone
+
+    parts = {name: own(name) for name in ALONE}
+    added = own("adapted") + parts["driven"] + whole.collected
     near = NEAR[0] <= added / whole.way <= NEAR[1]
     rest = whole.way - added
     where = "in no stage" if rest > 0 else "in more than one stage"
     said = "they add up" if near else f"they do NOT add up: {abs(rest):.0f} us are {where}"
+    name = f"  graph and adapter, all behind them, and the collector, to the whole: {said}"
     return [
-        *(figure(f"  {ALONE[name]}", cost, whole.way, "us/event") for name, cost in parts.items()),
-        figure(f"  graph, adapter and these, to the whole: {said}", added, whole.way, "us/event"),
+        *(figure(f"  {ALONE[way]}", cost, whole.way, "us/event") for way, cost in parts.items()),
+        figure(name, added, whole.way, "us/event"),
     ]
 
 
