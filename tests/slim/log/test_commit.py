@@ -166,14 +166,14 @@ async def test_readers_here_get_committed_entries_without_the_store():
 async def test_a_reader_here_finds_what_another_owner_wrote_before_this_one_knew():
     store, clock = Counting(), Clock()
     async with (
-        RunLog(store, derive="manual", clock=clock, lease_ms=1_000) as log,
+        RunLog(store, derive="manual", clock=clock, lease_ms=1_000_000) as log,
         RunLog(store, derive="manual", clock=clock, owner="other") as elsewhere,
     ):
         await log.append(THREAD, started())
         reading = asyncio.ensure_future(first(log, 2))
         for _ in range(20):
             await asyncio.sleep(0)
-        clock.pass_ms(1_001)
+        clock.pass_ms(1_000_001)
         await elsewhere.append(THREAD, started("r2"))
         for _ in range(20):
             await asyncio.sleep(0)

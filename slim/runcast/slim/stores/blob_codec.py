@@ -22,7 +22,7 @@ Codec = Literal["auto", "xz", "gzip", "zstd", "none"]
 GZIP_LEVEL = 6  # beyond it, time grows and size does not shrink
 WINDOW = 32_768  # bytes that gzip looks back
 XZ_PRESET = 1  # a window of one megabyte; higher ones are several times slower for a few per cent
-GZIP = zlib.MAX_WBITS | 16  # with gzip's own frame, so that any tool can open a body that was copied out
+FRAMED = 16  # with gzip's own frame, so that any tool can open a body that was copied out
 
 
 class _Squeeze(NamedTuple):
@@ -41,12 +41,14 @@ def _zstd() -> _Squeeze | None:
 
 
 def _gzip(body: bytes) -> bytes:
-    squeeze = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, GZIP)
+    # As wide a window as the body: clearing tables for a wider one costs more than a small body's compression.
+    window = min(zlib.MAX_WBITS, max(9, len(body).bit_length()))
+    squeeze = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, window | FRAMED, window - 7)
     return squeeze.compress(body) + squeeze.flush()
 
 
 def _gunzip(body: bytes) -> bytes:
-    return zlib.decompress(body, GZIP)
+    return zlib.decompress(body, zlib.MAX_WBITS | FRAMED)
 
 
 def _xz() -> _Squeeze | None:

@@ -114,7 +114,7 @@ class SqliteDatabase:
 
     async def _prepare(self, writer: _Connection) -> None:
         if self._mode == "ro":
-            found = await writer.call(_version)
+            found = await writer.submit(_version)
             if found != schema.VERSION:
                 raise refusals.other_schema(found, schema.VERSION)
             return
@@ -125,8 +125,8 @@ class SqliteDatabase:
         if self._max_bytes is not None:
             ((page,),) = await writer.rows("PRAGMA page_size")
             await writer.rows(f"PRAGMA max_page_count = {max(1, self._max_bytes // page)}")
-        if await writer.call(_version) != schema.VERSION:
-            await writer.call(_migrate)
+        if await writer.submit(_version) != schema.VERSION:
+            await writer.submit(_migrate)
 
     async def _write_ahead(self, writer: _Connection) -> None:
         """Switch to WAL. SQLite does not wait for its lock here when two processes open a new file at once."""
@@ -180,7 +180,7 @@ class SqliteDatabase:
             raise StoreError(f"{self._path} was closed while it was being written: open it again")
         with self._translated():
             topics: list[str] = []
-            work = asyncio.ensure_future(self._writer.call(_perform, script, topics))
+            work = self._writer.submit(_perform, script, topics)
             work.add_done_callback(lambda done: self._wake(done, topics))
             return await asyncio.shield(work)
 
@@ -249,20 +249,20 @@ class _Connection:
             thread.shutdown(wait=False)
             raise
 
-    async def call(
+    def submit(
         self, work: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    ) -> asyncio.Future[T]:
         """Run a function of the connection in its thread."""
         bound = partial(work, self._connection, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, bound)
+        return asyncio.get_running_loop().run_in_executor(self._thread, bound)
 
     async def rows(self, sql: str, args: Sequence[object] = ()) -> list[Row]:
         """Run one statement."""
-        return await self.call(_rows, sql, args)
+        return await self.submit(_rows, sql, args)
 
     async def close(self) -> None:
         """Disconnect, after the calls that are under way."""
-        await self.call(sqlite3.Connection.close)
+        await self.submit(sqlite3.Connection.close)
         self._thread.shutdown(wait=False)
 
 
