@@ -351,11 +351,11 @@ async def test_busy_channels_are_not_forgotten() -> None:
 
 async def test_a_worker_that_has_nothing_to_do_ends_and_another_begins() -> None:
     target = MemoryPublisher()
-    async with broadcaster(target, idle=0.02) as it:
+    async with broadcaster(target) as it:
         thread = Thread()
         await tell(it, thread)
         assert await it.flush(2)
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(0)
         assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("broadcast")]
         thread.run_id = "r2"
         await tell(it, thread)

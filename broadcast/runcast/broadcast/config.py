@@ -91,9 +91,11 @@ class BroadcastConfig:
 Choice = BroadcastConfig | Callable[[str], BroadcastConfig]
 """One configuration for every thread, or a callable that gives a thread's by its id."""
 
+_STANDARD = BroadcastConfig()
+
 
 def chosen(choice: Choice | None, thread_id: str) -> BroadcastConfig:
     """The configuration of one thread."""
     if choice is None:
-        return BroadcastConfig()
+        return _STANDARD
     return choice if isinstance(choice, BroadcastConfig) else choice(thread_id)

@@ -9,8 +9,8 @@ once, in order. It never raises for an entry's content: of an invalid stream it 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from ag_ui.core import ReasoningMessageContentEvent, TextMessageContentEvent
@@ -19,10 +19,10 @@ from runcast.broadcast.config import BroadcastConfig
 from runcast.broadcast.envelopes.agui import AGUI, faithful
 from runcast.broadcast.envelopes.budget import Budget
 from runcast.broadcast.envelopes.envelope import CHUNKS, Envelope, fit
-from runcast.broadcast.envelopes.event_payloads import event_handlers
+from runcast.broadcast.envelopes.event_payloads import EventHandler, event_handlers
 from runcast.broadcast.envelopes.run_view import Draft, RunView
 from runcast.broadcast.envelopes.split_text import split_text
-from runcast.broadcast.envelopes.text_payloads import Delta, Texts
+from runcast.broadcast.envelopes.text_payloads import Delta, Texts, text_handlers
 from runcast.broadcast.json_bytes import iso
 from runcast.slim.entry import Entry, begins
 from runcast.slim.errors import InvalidStream
@@ -35,7 +35,22 @@ _KEYS = 600  # bytes that an envelope of a chunk needs beside its ids and its te
 _GROW: frozenset[type] = frozenset(
     {TextMessageContentEvent, ReasoningMessageContentEvent}
 )  # of which many come at once
-Handler = Callable[[RunView, Any, int], list[Draft]]
+Handler = Callable[[Texts, RunView, Any, int], list[Draft]]
+
+
+@lru_cache
+def _handlers(config: BroadcastConfig) -> Mapping[type, Handler]:
+    """What makes the drafts of each event type, for all threads of a config."""
+    table: dict[type, Handler] = {
+        kind: partial(_without_texts, each, config) for kind, each in event_handlers(config).items()
+    }
+    return table | text_handlers(config)
+
+
+def _without_texts(
+    handler: EventHandler, config: BroadcastConfig, texts: Texts, view: RunView, event: Any, at: int
+) -> list[Draft]:
+    return handler(config, view, event, at)
 
 
 class EnvelopeMapper:
@@ -54,10 +69,8 @@ class EnvelopeMapper:
         self._at = 0  # its time
         self._second = -1  # for which `_clock` is the beginning of a timestamp
         self._clock = ""
-        handlers = event_handlers(self.config)
-        self._map: dict[type, Handler] = {kind: partial(each, self.config) for kind, each in handlers.items()}
+        self._map = _handlers(self.config)
         self._texts = Texts(self.config, self._split)
-        self._map |= self._texts.table()
         self._joined: frozenset[type] = frozenset() if self.config.faithful else _GROW & self._map.keys()
 
     @property
@@ -135,7 +148,7 @@ class EnvelopeMapper:
 
     def _handle(self, view: RunView, event: AnyEvent, at: int) -> list[Draft]:
         handler = self._map.get(type(event))
-        return [] if handler is None else handler(view, event, at)
+        return [] if handler is None else handler(self._texts, view, event, at)
 
     def _spelled_out(self, view: RunView, event: AnyEvent, at: int) -> list[Draft]:
         """The same for events of which some are shorthand; an event may end a message that chunks began."""

@@ -39,20 +39,6 @@ class Texts:
         self._longest = config.max_response_chars
         self._split = split
 
-    def table(self) -> dict[type, Callable[[RunView, Any, int], list[Draft]]]:
-        """The handler of each event type."""
-        table: dict[type, Callable[[RunView, Any, int], list[Draft]]] = {
-            TextMessageStartEvent: self.started,
-            TextMessageContentEvent: self.continued,
-            TextMessageEndEvent: self.ended,
-        }
-        if self._chunks:
-            table[MessagesSnapshotEvent] = self.corrected
-        if self._config.reasoning:
-            table[ReasoningMessageContentEvent] = self.thought
-            table[ReasoningMessageEndEvent] = self.thought_ended
-        return table
-
     def started(self, view: RunView, event: TextMessageStartEvent, at: int) -> list[Draft]:
         """A message opens, or opens again; the first envelope comes with its first text."""
         known = view.texts.get(event.message_id)
@@ -205,6 +191,21 @@ class Texts:
         ]
         drafts[-1][1]["is_complete"] = complete
         return drafts
+
+
+def text_handlers(config: BroadcastConfig) -> dict[type, Callable[[Texts, RunView, Any, int], list[Draft]]]:
+    """The handler of each event type; disabled types have none."""
+    table: dict[type, Callable[[Texts, RunView, Any, int], list[Draft]]] = {
+        TextMessageStartEvent: Texts.started,
+        TextMessageContentEvent: Texts.continued,
+        TextMessageEndEvent: Texts.ended,
+    }
+    if config.chunks:
+        table[MessagesSnapshotEvent] = Texts.corrected
+    if config.reasoning:
+        table[ReasoningMessageContentEvent] = Texts.thought
+        table[ReasoningMessageEndEvent] = Texts.thought_ended
+    return table
 
 
 def _counted(

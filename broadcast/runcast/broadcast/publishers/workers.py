@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from runcast.broadcast.envelopes.envelope import Envelope
@@ -30,7 +30,6 @@ class Patience:
     batch: int = 100  # envelopes in one lot
     backoff: tuple[float, float] = (0.1, 10.0)  # first and longest pause between attempts, seconds
     attempts: int = 8  # before envelopes that may be missed are given up
-    idle: float = 60.0  # seconds a worker waits for more before it ends
 
 
 class PatienceOptions(TypedDict, total=False):
@@ -40,7 +39,6 @@ class PatienceOptions(TypedDict, total=False):
     batch: int
     backoff: tuple[float, float]
     attempts: int
-    idle: float
 
 
 @dataclass(slots=True)
@@ -59,7 +57,6 @@ class Delivered:
 class _Lane:
     name: str
     queue: EnvelopeQueue
-    wake: asyncio.Event = field(default_factory=asyncio.Event)
     worker: asyncio.Task[None] | None = None
     failed: int = 0  # attempts without a delivery
     singly: int = 0  # envelopes of a refused lot, which are sent one by one
@@ -85,7 +82,6 @@ class Delivery:
         lane.queue.put(envelopes)
         if lane.worker is None or lane.worker.done():
             lane.worker = asyncio.create_task(self._work(lane), name=f"broadcast {name}")
-        lane.wake.set()
 
     def waiting(self, name: str | None = None) -> int:
         """The number of envelopes that wait for this target, on one channel or on all."""
@@ -132,23 +128,9 @@ class Delivery:
     # --------------------------------------------------------------- workers
 
     async def _work(self, lane: _Lane) -> None:
-        """One channel's deliveries, strictly one after the other."""
-        while True:
-            lot = lane.queue.take(1 if lane.singly else self._patience.batch)
-            if lot:
-                await self._deliver(lane, lot)
-            elif not await self._more(lane):
-                return
-
-    async def _more(self, lane: _Lane) -> bool:
-        """Sleep until the queue has an envelope; False after `idle` seconds without one."""
-        lane.wake.clear()
-        try:
-            async with asyncio.timeout(self._patience.idle):
-                await lane.wake.wait()
-        except TimeoutError:
-            return False
-        return True
+        """One channel's deliveries, strictly one after the other, until its queue is empty."""
+        while lot := lane.queue.take(1 if lane.singly else self._patience.batch):
+            await self._deliver(lane, lot)
 
     async def _deliver(self, lane: _Lane, lot: list[Envelope]) -> None:
         error = await self._attempt(lane.name, lot)
