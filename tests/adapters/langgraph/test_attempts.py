@@ -407,8 +407,8 @@ async def test_a_run_goes_on_behind_a_message_that_the_graph_has_under_another_i
     async def ask(state: Any) -> Any:
         return {"messages": [AIMessage(f"so {interrupt('really?')}")]}
 
-    builder = StateGraph(MessagesState).add_node("speak", speak).add_node("ask", ask)
-    builder.add_edge(START, "speak").add_edge("speak", "ask")
+    builder = StateGraph(MessagesState).add_node("speak", speak).add_node("again", speak).add_node("ask", ask)
+    builder.add_edge(START, "speak").add_edge("speak", "again").add_edge("again", "ask")
     stage = WideStage(oracle)
     stage.play(builder.compile(checkpointer=InMemorySaver()))
     stage.decision = "be it"
@@ -418,5 +418,5 @@ async def test_a_run_goes_on_behind_a_message_that_the_graph_has_under_another_i
     await stage.go_on()
     while stage.interrupts:  # the answer was lost with its process
         await stage.turn("yes")
-    assert texts(stage) == ["shall I?", "so be it"]
-    assert len(model.heard) == 1
+    assert texts(stage) == ["shall I?", "shall I?", "so be it"]
+    assert len(model.heard) == 2

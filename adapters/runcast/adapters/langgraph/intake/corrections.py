@@ -102,18 +102,21 @@ def unkept(
 
 
 def copied(shown: Sequence[Message], held: Collection[str], turn: Mapping[str, Message]) -> dict[str, str]:
-    """Answers of the latest turn that the state holds as copies with ids of their own: the ids of these."""
+    """Answers of the latest turn that the state holds as copies with ids of their own: the ids of these, in order."""
     known = {message.id for message in shown}
-    copies = {_content(message): key for key, message in turn.items() if key not in known}
-    return {
-        each.id: copies.pop(_content(each))
+    copies: dict[Any, list[str]] = {}
+    for key, message in turn.items():
+        if key not in known:
+            copies.setdefault(_content(message), []).append(key)
+    answers = [
+        each
         for each in shown
         if isinstance(each, AssistantMessage)
         and each.id not in held
         and each.subagent_run_id is None
         and place_of(each) is not None
-        and _content(each) in copies
-    }
+    ]
+    return {each.id: same.pop(0) for each in answers if (same := copies.get(_content(each)))}
 
 
 def rewritten(shown: Sequence[Message], turn: Mapping[str, Message]) -> list[Message]:
