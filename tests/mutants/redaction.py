@@ -97,11 +97,11 @@ FAULTS: tuple[Fault, ...] = (
         ),
         ("if any(each.start < last.end for last, each in pairwise(every)):", "if False:"),
         (
-            "            return not is_reference(value)\n        if value",
+            "            return not (is_reference(value) or value.lower() == name.lower())\n        if value",
             "            return True\n        if value",
         ),
         ("            return not is_schema_text(value)", "            return True"),
-        ("return not (is_harmless(value) or", "return not (is_reference(value) or"),
+        ("return not (itself or is_harmless(value) or", "return not (itself or is_reference(value) or"),
         ("_is_compared(lead, value) or _is_prose(text, found))", "_is_compared(lead, value))"),
         ("is_harmless(value) or _is_compared(lead, value)", "is_harmless(value)"),
         ("escapes < depth or escapes % (2 * (depth + 1)) == depth:", "escapes == depth:"),
@@ -123,10 +123,10 @@ FAULTS: tuple[Fault, ...] = (
     ),
     *faults(
         REDACTION + "key_names.py",
-        ('        if " ".join(parts[-2:]) in _HARMLESS:\n            return False\n', ""),
+        ('        if " ".join(parts[-2:]) in HARMLESS_NAMES:\n            return False\n', ""),
         ("range(1, self._longest + 1)", "range(1, self._longest)"),
         ("and not last.endswith(_HARMLESS_JOINED)", ""),
-        ("digits=not _SHORT_NUMBERS.isdisjoint(words(name)[-2:])", "digits=False"),
+        ("digits=not _SHORT_NUMBERS.isdisjoint(parts[-2:])", "digits=False"),
         ("for count in (1, 2))", "for count in (1,))"),
     ),
     *faults(

@@ -11,8 +11,14 @@ import pytest
 from ag_ui.core import TextMessageContentEvent, TextMessageEndEvent
 
 from runcast.slim import Redactor
-from runcast.slim.redaction.secret_values import is_harmless, is_reference, is_schema_text, looks_generated
-from tests.slim.redaction import more_forms, newer_forms, wider_forms
+from runcast.slim.redaction.secret_values import (
+    is_harmless,
+    is_reference,
+    is_schema_text,
+    looks_generated,
+    looks_random,
+)
+from tests.slim.redaction import general_forms, more_forms, newer_forms, wider_forms
 from tests.slim.redaction.forms import HARMLESS, SECRETS
 
 REDACTOR = Redactor()
@@ -24,12 +30,14 @@ SECRET = {
     "second": more_forms.secrets(),
     "third": newer_forms.secrets(),
     "fourth": wider_forms.secrets(),
+    "general": general_forms.secrets(),
 }
 HARMLESS_TEXTS = {
     "first": HARMLESS,
     "second": more_forms.lines_of(more_forms.HARMLESS),
     "third": newer_forms.harmless(),
     "fourth": wider_forms.harmless(),
+    "general": general_forms.harmless(),
 }
 EVERY = [*(text for each in SECRET.values() for text, _ in each), *chain(*HARMLESS_TEXTS.values())]
 texts = pytest.mark.parametrize("text", EVERY)
@@ -176,6 +184,60 @@ def test_a_weak_name_needs_a_value_that_looks_generated():
     assert looks_generated("a1b2c3d4e5f6g7h8")
     assert not looks_generated("550e8400-e29b-41d4-a716-446655440000")
     assert not looks_generated("created_at_the_end_of_it")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("quirk_key", "6f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", True),
+        ("cache_key", "6f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", False),
+        ("public_key", "UyhzI8JdNHlV3LyWJRofKMNI6VV0RJRm", False),
+        ("userkey", "UyhzI8JdNHlV3LyWJRofKMNI6VV0RJRm", True),
+        ("session", "6f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", False),
+        ("psk", "Passw0rd1", True),
+        ("psk", "WPA2", False),
+        ("MYSQLPASS", "hunter2", True),
+        ("compass", "hunter2", False),
+    ],
+)
+def test_what_a_key_is_of_decides(name: str, value: str, secret: bool):
+    assert (REDACTOR.value({name: value}) != {name: value}) is secret
+    assert (REDACTOR.text(f"{name}={value}") != f"{name}={value}") is secret
+
+
+def test_names_of_ones_own_have_no_weak_ones():
+    redactor = Redactor(keys=("ticket",))
+    assert redactor.text("ticket=x1y2 userkey=x2y3") == "ticket=[redacted] userkey=x2y3"
+    assert redactor.value({"userkey": "UyhzI8JdNHlV3LyWJRofKMNI6VV0RJRm"})["userkey"].startswith("Uyhz")
+
+
+@pytest.mark.parametrize(
+    ("value", "random"),
+    [
+        ("9fk2Lm7Qx1Zr8Tv3Wn5B", True),
+        ("3f786850e387550fdab836ed7e6dc881de23001b", False),
+        ("6f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", False),
+        ("created_at_the_end_of_2024", False),
+        ("claude-3-5-sonnet-20241022", False),
+    ],
+)
+def test_random_characters_change_between_letters_and_digits(value: str, random: bool):
+    assert looks_random(value) is random
+    assert (REDACTOR.text(f'quirk = "{value}"') != f'quirk = "{value}"') is random
+
+
+def test_an_id_stays_whatever_random_characters_it_has():
+    for prefix in ("call_", "msg_", "toolu_", "chatcmpl-", "user_", "file-"):
+        text = f"{prefix}9fk2Lm7Qx1Zr8Tv3Wn5B4c6D"
+        assert REDACTOR.text(text) == text
+        assert REDACTOR.text(f'"x": "{text}"') == f'"x": "{text}"'
+    assert REDACTOR.text("qzx_9fk2Lm7Qx1Zr8Tv3Wn5B4c6D") == "qzx_[redacted]"
+
+
+def test_a_name_on_the_line_below_is_no_value():
+    assert REDACTOR.text("credentials:\n  user: joe\n  password: hunter2") == (
+        "credentials:\n  user: joe\n  password: [redacted]"
+    )
 
 
 @pytest.mark.parametrize(

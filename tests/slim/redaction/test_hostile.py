@@ -10,7 +10,7 @@ from ag_ui.core import TextMessageContentEvent
 
 from runcast.slim.redaction.patterns import CARD_NUMBER, DEFAULT_PATTERNS, EMAIL
 from runcast.slim.redaction.redactor import Redactor
-from runcast.slim.values.linear_regex import Linear, searchable
+from runcast.slim.values.linear_regex import Linear, quick_finder, searchable
 from tests.slim.redaction.forms import COSTLIEST, usual
 
 REDACTOR = Redactor(patterns=(*DEFAULT_PATTERNS, EMAIL, CARD_NUMBER, r"(x+x+)+y"))
@@ -116,6 +116,14 @@ def test_linear_patterns_find_what_stands_where():
     straddling = "x" * 4_090 + "secret-12345" + "x" * 100
     assert list(Linear(r"secret-\d+").spans(straddling)) == [(4_090, 4_102)]
     assert list(Linear("a").spans("")) == []
+
+
+def test_a_quick_finder_knows_the_case_of_ascii_and_asks_others_only_where_they_may_stand():
+    found = quick_finder(["(?i:secret)", "(?i:пароль)"])
+    for text in ("a SECRET", b"a Secret", "ПАРОЛЬ", "Пароль".encode()):
+        assert found(text)
+    assert not found("a \N{LATIN SMALL LETTER LONG S}ecret")
+    assert not quick_finder([])("anything")
 
 
 def test_searchable_text_has_as_many_characters():

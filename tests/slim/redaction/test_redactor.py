@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -38,7 +39,7 @@ from runcast.slim.redaction.redactor import DEEPEST, Redactor
 from runcast.slim.values.linear_regex import finder
 from runcast.slim.wire.codec import UnknownEvent, encode
 from tests.slim.planted import BY_FORM, HARMLESS, PASSWORD, PLANTED
-from tests.slim.redaction import more_forms, newer_forms, wider_forms
+from tests.slim.redaction import general_forms, more_forms, newer_forms, wider_forms
 from tests.slim.redaction.forms import SECRETS
 
 REDACTOR = Redactor()
@@ -357,7 +358,7 @@ def test_ids_schemas_and_opaque_values_are_left_alone():
 def test_the_glimpse_passes_nothing_by_that_a_look_would_find(redactor: Redactor):
     words = (
         *DEFAULT_KEYS,
-        "ticket",
+        *("ticket", "ticket", "ticket"),
         "number",
         "key",
         "\N{LATIN SMALL LETTER LONG S}ecret",
@@ -416,7 +417,7 @@ def test_events_without_any_secret_mostly_need_no_look(data: bytes, needs: bool)
 def test_whatever_may_have_begun_shows_its_sign(form: SecretPattern):
     shows, begun = finder(form.sign), 0
     planted = [text for text, _ in PLANTED.values()] + [text.format(secret) for text, secret in SECRETS]
-    listed = (*more_forms.secrets(), *newer_forms.secrets(), *wider_forms.secrets())
+    listed = [*chain(*(each.secrets() for each in (more_forms, newer_forms, wider_forms, general_forms)))]
     planted += [text for text, _ in listed if re.search(form.form, text)]
     for text in (before + text for text in planted for before in ("", "a ", "\\n", "x=", "a")):
         for end in range(len(text) + 1):

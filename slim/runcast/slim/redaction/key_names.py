@@ -9,42 +9,18 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from runcast.slim.redaction.secret_values import SHORTEST_GENERATED, looks_generated
+from runcast.slim.redaction.known_names import (
+    DEFAULT_KEYS,
+    HARMLESS_NAMES,
+    PLAIN_KEYS,
+    WEAK_KEYS,
+)
+from runcast.slim.redaction.secret_values import SHORTEST_GENERATED, is_uuid, looks_generated
 
-# Words in a row at the end of a key name, however they are joined: api_key, apiKey, X-Api-Key.
-DEFAULT_KEYS: tuple[str, ...] = (
-    *("password", "passwords", "passwd", "passphrase", "passcode", "pwd", "pass", "password confirmation"),
-    *("pgpass", "client assertion", "key data", "passwort", "kennwort"),
-    *(
-        "secret",
-        "secrets",
-        "client secret",
-        "secret key",
-        "secret access key",
-        "secret string",
-        "secret key base",
-    ),
-    *("token", "api key", "apikey", "api keys", "api token", "auth token", "access token", "refresh token"),
-    *(
-        "access key",
-        "account key",
-        "private key",
-        "signing key",
-        "encryption key",
-        "master key",
-        "service key",
-    ),
-    *("authorization", "proxy authorization", "auth header", "credential", "credentials"),
-    *("cookie", "cookies", "set cookie", "jwt", "bearer"),
-    *("card number", "credit card", "cardnumber", "cvv", "cvc", "cvv2", "ssn", "social security number"),
-)
-# Names of many things, and of secrets too: they announce one when the value looks generated.
-WEAK_KEYS: tuple[str, ...] = (
-    *("key", "auth", "session id", "sessionid", "sessid", "phpsessid", "jsessionid", "signature", "sig"),
-    *("pin", "otp", "pin code", "otp code", "verification code", "session", "psk"),
-)
+__all__ = ["DEFAULT_KEYS", "WEAK_KEYS", "KeyNames"]
+
 _SHORT_NUMBERS = frozenset({"pin", "otp", "verification"})  # those are short numbers
-# What may be joined to another word before it: `authtoken`, `PGPASSWORD`.
+# What may be joined to another word before it: `authtoken`, `PGPASSWORD`, `MYSQLPASS`.
 _JOINED = (
     *(
         "password",
@@ -57,27 +33,14 @@ _JOINED = (
         "credential",
         "credentials",
     ),
-    *("secretkey", "accesskey", "privatekey", "signingkey", "encryptionkey", "masterkey"),
+    *("secretkey", "accesskey", "privatekey", "signingkey", "encryptionkey", "masterkey", "pwd", "pass"),
 )
-# Names that end like a secret and are none: list cursors, and marks of a tokenizer.
-_HARMLESS = frozenset(
-    f"{word} token"
-    for word in (
-        "page",
-        "next",
-        "sync",
-        "continuation",
-        "max",
-        "eos",
-        "bos",
-        "pad",
-        "stop",
-        "mask",
-        "unk",
-        "sep",
-    )
+_JOINED_WEAK = ("key", "auth", "pw")
+_HARMLESS_JOINED = (
+    *(name.replace(" ", "") for name in HARMLESS_NAMES),
+    *("compass", "bypass", "surpass", "trespass", "overpass", "underpass", "encompass"),
 )
-_HARMLESS_JOINED = tuple(name.replace(" ", "") for name in _HARMLESS)
+_QUALIFIED = frozenset({"key", "keys", "auth", "api"})  # with a word before them they may announce a UUID
 _COMMON = frozenset({"number", "code"})  # too common in field names to skip texts by
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 LONGEST_NAME = 80
@@ -109,7 +72,7 @@ class KeyNames:
 
     def _announces(self, name: str) -> bool:
         parts = words(name)
-        if " ".join(parts[-2:]) in _HARMLESS:
+        if " ".join(parts[-2:]) in HARMLESS_NAMES:
             return False
         if any(" ".join(parts[-count:]) in self._known for count in range(1, self._longest + 1)):
             return True
@@ -119,15 +82,26 @@ class KeyNames:
     def is_weak(self, name: str) -> bool:
         """Whether the name announces a secret before some values only."""
         parts = words(name)
-        return any(" ".join(parts[-count:]) in self._weak for count in (1, 2))
+        if not self._weak or not parts or parts[-2:] == ("public", "key"):
+            return False
+        known = any(" ".join(parts[-count:]) in self._weak for count in (1, 2))
+        return known or parts[-1].endswith(_JOINED_WEAK)
 
     def may_hold(self, name: str, value: str) -> bool:
         """Whether this weak name before this value announces a secret."""
+        parts = words(name)
+        if not self.is_weak(name):
+            return False
+        if parts[-1] == "psk":  # a password that people choose
+            return len(value) > 7 and any(map(str.isdigit, value)) and not value.isdigit()
         if len(value) < SHORTEST_GENERATED and not value.isdecimal():
             return False
-        return self.is_weak(name) and looks_generated(
-            value, digits=not _SHORT_NUMBERS.isdisjoint(words(name)[-2:])
-        )
+        qualified = len(parts) > 1 and parts[-1] in _QUALIFIED
+        if qualified and not PLAIN_KEYS.isdisjoint(parts[-3:-1]):
+            return False
+        if is_uuid(value):
+            return qualified
+        return looks_generated(value, digits=not _SHORT_NUMBERS.isdisjoint(parts[-2:]))
 
     def marks(self) -> dict[str, str]:
         """A few lower-case words of which every name has one, each with the characters that may follow it in a name."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 from runcast.slim.redaction.key_names import DEFAULT_KEYS
 from runcast.slim.redaction.secret_pattern import RUN_CLASS, SecretPattern, announced, luhn, prefixed
 from runcast.slim.redaction.services import SERVICES
+from runcast.slim.redaction.shapes import SHAPES
 from runcast.slim.redaction.written_forms import WRITTEN_FORMS
+from runcast.slim.redaction.written_logins import WRITTEN_LOGINS
 
 __all__ = ["CARD_NUMBER", "DEFAULT_KEYS", "DEFAULT_PATTERNS", "EMAIL", "SecretPattern"]
 
@@ -41,7 +43,9 @@ DEFAULT_PATTERNS: tuple[SecretPattern, ...] = (
     announced("bearer", ("bearer",), rf"{_NUMBERED}{{15,}}+"),
     announced("basic", ("basic",), rf"{_NUMBERED}{{11,}}+"),
     *SERVICES,
+    *SHAPES,
     *WRITTEN_FORMS,
+    *WRITTEN_LOGINS,
     prefixed(
         "jwt",
         ("eyJ",),

@@ -14,14 +14,14 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
+from runcast.slim.redaction.glimpse import either, glimpse_of, has_marks
 from runcast.slim.redaction.key_names import KeyNames
 from runcast.slim.redaction.secret_pattern import RUN, SecretPattern
 from runcast.slim.redaction.secret_values import is_harmless, is_reference, is_schema_text
-from runcast.slim.values.linear_regex import Finder, Linear, finder, searchable
+from runcast.slim.values.linear_regex import NOTHING, Linear, quick_finder, searchable
 
 LONGEST_NAME = 40
 
-NOTHING = "[^\\s\\S]"  # a linear pattern that matches nothing
 _OPERATOR = r"(?:=>|[+.?|]{1,2}=|:{0,2}[:=]=?)"
 # The type between a name and its string, in a program: `token: string = "…"`.
 _TYPED = (
@@ -29,8 +29,9 @@ _TYPED = (
     r"\s{0,4}=\s{0,4}+(?=\\*(?:[\"'`]|\Z)))?+"
 )
 # What stands between a name and its value, and a value that nothing quotes.
-_TAIL = rf"(?P<q>\\*[\"'])?\]?\s{{0,8}}+{_OPERATOR}\s{{0,8}}+{_TYPED}(?:[|>][+-]?(?:\s|\\+n){{1,12}}+)?(?P<open>\\*[\"'`])?"
+_TAIL = rf"(?P<q>\\*[\"'])?\]?\s{{0,24}}+{_OPERATOR}\s{{0,24}}+(?:\*\*\s?)?{_TYPED}(?:[|>][+-]?(?:\s|\\+n){{1,12}}+)?(?P<open>\\*[\"'`])?"
 _tail = re.compile(_TAIL)
+_OPERATORS = re.compile("[:=/\"'\\\\]")
 _IDENTIFIER = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 _KEPT = frozenset({"true", "false", "null", "none", "undefined"})  # values that are no secret
 _LONGEST_KEPT = max(map(len, _KEPT))
@@ -59,35 +60,53 @@ class Scanner:
     """Finds secrets by form and by name. Compiled once, keeps no state."""
 
     def __init__(self, keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> None:
-        self._forms = [(finder(form.hint), re.compile(form.form), form.check) for form in forms]
-        self._opens = finder("|".join(form.sign or form.onset for form in forms) or NOTHING)
+        self._forms = [(quick_finder([form.hint]), _compiled(form.form), form.check) for form in forms]
+        self._opens = quick_finder(form.sign or form.onset for form in forms if not form.adjacent)
+        self._adjacent = [_compiled(form.opening) for form in forms if form.adjacent]
         self._unbroken = _any(form.opening for form in forms if form.unbroken)
-        self._broken = [(finder(form.onset), re.compile(form.opening)) for form in forms if not form.unbroken]
+        self._broken = [
+            (quick_finder([form.onset]), _compiled(form.opening))
+            for form in forms
+            if not (form.unbroken or form.adjacent)
+        ]
         self._keys = keys
         self._kind = lru_cache(maxsize=4096)(self._kind_of)  # the same few names stand in a text
         self._custom = custom
-        hints = [form.hint for form in forms] + [one.source for one in custom]
+        hints = [form.hint for form in forms if has_marks(form)] + [one.source for one in custom]
         onsets = [form.onset for form in forms]
+        names: list[str] = []
         announced = NOTHING
         self._lead = _any(())
         self._trail = _trail(keys.names)
         if keys.names:
             name = f"(?i:{keys.pattern()})"
-            announced = rf"{name}\\*[\"']?\]?\s{{0,8}}{_OPERATOR}"
-            self._lead = re.compile(rf"(?P<name>{name}){_TAIL}")
+            announced = rf"{name}\\*[\"']?\]?\s*{_OPERATOR}"
+            self._lead = re.compile(rf"(?P<name>(?ai:{keys.pattern()})){_TAIL}")
             between = r"(?:\\*[\"']|\]|\\+[nrt]|\s)*"
-            hints.append(rf"{name}{between}(?:[+.?|]{{1,2}}=|[:=])")
+            names.append(rf"{name}{between}(?:[+.?|]{{1,2}}=|[:=])")
             # The path of a patch ends with a name, and its value stands elsewhere.
-            hints.append(rf"(?i:{keys.pattern(strong=True)})(?:{between}/|\\*[\"'])")
-        self._announced = finder(announced)
-        self._onset = finder("|".join(onsets) or NOTHING)
-        self.mentions = finder("|".join(hints) or NOTHING)  # whether a text, or JSON bytes, may hold a secret
-        self.glimpse = _glimpse(keys, forms, custom)
-        self.wakes = finder("|".join(hints + onsets) or NOTHING)  # the same, or its end may begin one
+            names.append(rf"(?i:{keys.pattern(strong=True)})(?:{between}/|\\*[\"'])")
+        self._announced = quick_finder([announced])
+        self._onset = quick_finder(form.onset for form in forms if not form.adjacent)
+        # Whether a text, or JSON bytes, may hold a secret.
+        shaped = [form.hint for form in forms if not has_marks(form)]
+        named = quick_finder(names)
+        formed = either(quick_finder(hints), quick_finder(shaped))
+        self.mentions = either(named, formed)
+        self.glimpse = glimpse_of(keys, forms, custom)
+        self._named_mark = named
+        self._begun_mark = either(quick_finder(onsets), formed)
+        self.wakes = lru_cache(maxsize=4096)(self._wakes)  # of a delta; tokens repeat
 
     def suspects(self, data: bytes) -> bool:
         """The same as `mentions`, faster for JSON bytes, above all for long ones."""
         return self.glimpse(data) and self.mentions(data)
+
+    def _wakes(self, delta: str) -> bool:
+        """Whether a delta may hold a secret, or its end may begin one. Before each value stands an operator."""
+        if self._begun_mark(delta):
+            return True
+        return _OPERATORS.search(delta) is not None and self._named_mark(delta)
 
     def findings(self, text: str) -> list[Finding]:
         """The secrets of a whole text, in order, none overlapping another."""
@@ -102,9 +121,10 @@ class Scanner:
         reach = max(since - 64, len(plain) - unsure, 0)
         stirs = self._onset(plain[reach:])
         opens = stirs and self._opens(plain)
-        if not (found or opens):
+        waits = [*self._adjoining(plain, reach)]
+        if not (found or opens or waits):
             return [], len(text), stirs
-        waits = [each.start for each in found if each.open or each.end == len(text)]
+        waits += [each.start for each in found if each.open or each.end == len(text)]
         if opens:
             waits.extend(self._openings(plain, reach))
         start = min(waits, default=len(text))
@@ -131,6 +151,14 @@ class Scanner:
         for pattern in self._custom:
             if pattern.found(text):
                 yield from (Finding(start, end) for start, end in pattern.spans(text))
+
+    def _adjoining(self, text: str, reach: int) -> Iterator[int]:
+        """Where those forms may have begun of which the end of the text alone tells."""
+        for opening in self._adjacent:
+            match = opening.search(text, reach)
+            if match is not None:
+                inner = match.start("secret")
+                yield inner if inner >= 0 else match.end()
 
     def _openings(self, text: str, reach: int) -> Iterator[int]:
         match = self._unbroken.search(text, max(reach, len(text.rstrip(RUN))))
@@ -183,7 +211,10 @@ class Scanner:
                 if not found.open:
                     continue
                 found = found._replace(weak=True)
-            elif len(text) < found.end + 2 and _PROSE.fullmatch(text, found.start, found.end):
+            elif len(text) < found.end + 2 and (
+                _PROSE.fullmatch(text, found.start, found.end)
+                or _TYPE.fullmatch(text, found.start, found.end)
+            ):
                 found = found._replace(open=True)  # the next word shows whether this is a sentence
             yield found
             at = found.end
@@ -198,39 +229,24 @@ class Scanner:
         value = text[found.start : found.end]
         if not strong:
             return self._keys.may_hold(name, value)
+        scheme, blank, rest = value.partition(" ")
+        if blank and scheme.lower() in _SCHEMES and (is_reference(rest) or rest in _SCHEMES):
+            return False
         if lead["open"] is not None:
-            return not is_reference(value)
+            return not (is_reference(value) or value.lower() == name.lower())
         if value.startswith(("{", "[")):
             return not is_schema_text(value)
-        scheme, blank, rest = value.partition(" ")
-        if blank and scheme.lower() in _SCHEMES and is_reference(rest):
-            return False
-        return not (is_harmless(value) or _is_compared(lead, value) or _is_prose(text, found))
-
-
-def _glimpse(keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> Finder:
-    """Whether a text has one of the literals that every secret has, case aside: literals are found faster than a pattern.
-    True for every text when a form has no known literals."""
-    if custom or not all(form.marks for form in forms):
-        return lambda text: True
-    named = [
-        rf"{re.escape(word)}(?:[^a-z0-9]|[{more}]|\z)" if more else rf"{re.escape(word)}(?:[^a-z0-9]|\z)"
-        for word, more in keys.marks().items()
-    ]
-    found = re.compile("|".join(each.replace(r"|\z", "") for each in named) or r"(?!)")
-    marks = (f"{mark} " if form.delimited else mark for form in forms for mark in form.marks)
-    least = _shortest(mark.rstrip() for mark in marks if not found.search(mark))
-    return finder(f"(?i:{'|'.join([*named, *map(re.escape, least)]) or NOTHING})")
-
-
-def _shortest(marks: Iterable[str]) -> list[str]:
-    """The marks, without those that contain another one."""
-    every = sorted(set(marks))
-    return [mark for mark in every if not any(other != mark and other in mark for other in every)]
+        itself = value.replace("_", "").isalpha() and value.isascii() and value in self._keys
+        return not (itself or is_harmless(value) or _is_compared(lead, value) or _is_prose(text, found))
 
 
 def _any(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns) or r"(?!)")
+    return _compiled("|".join(f"(?:{pattern})" for pattern in patterns) or r"(?!)")
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """The same pattern for Python's engine, with case as in `quick_finder`."""
+    return re.compile(pattern.replace("(?i:", "(?ai:") if pattern.isascii() else pattern)
 
 
 def _trail(names: Iterable[str]) -> re.Pattern[str]:
@@ -246,10 +262,10 @@ def _trail(names: Iterable[str]) -> re.Pattern[str]:
         node[""] = {}
     operator = r"(?:>=|=[+.?|]{1,2}+|=?[:=]:{0,2}+)"
     quote = r"(?:[\"']\\*)?"
-    return re.compile(rf"{operator}\s{{0,8}}+\]?{quote}(?P<name>{_branches(trie)})" if trie else r"(?!)")
+    return re.compile(rf"{operator}\s{{0,24}}+\]?{quote}(?P<name>{_branches(trie)})" if trie else r"(?!)")
 
 
-_LETTERS = {" ": r"[_\-. ]?", "s": "[sS\N{LATIN SMALL LETTER LONG S}]", "k": "[kK\N{KELVIN SIGN}]"}
+_LETTERS = {" ": r"[_\-. ]?"}
 
 
 def _branches(node: dict[str, Any]) -> str:
@@ -268,7 +284,8 @@ _PROSE = re.compile(
     r"(?:a|an|and|at|enter|expected|expired|failed|for|how|in|invalid|is|it|missing|must|my|no|none|not|of|or|please"
     r"|press|required|see|should|that|the|then|this|to|type|use|what|when|where|which|with|wrong|yes|your)[.,!?]?"
 )
-_SCHEMES = frozenset({"bearer", "basic", "token"})
+_TYPE = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+){1,6}")
+_SCHEMES = frozenset({"bearer", "basic", "token", "jwt"})
 
 
 def _is_compared(lead: re.Match[str], value: str) -> bool:
@@ -278,8 +295,10 @@ def _is_compared(lead: re.Match[str], value: str) -> bool:
 
 
 def _is_prose(text: str, found: Finding) -> bool:
-    """A word of a sentence behind a colon: `password: then press`."""
+    """A word of a sentence behind a colon: `password: then press`; or a type, `password: FilterOrBool = False`."""
     behind = text[found.end : found.end + 2]
+    if behind == " =" and _TYPE.fullmatch(text, found.start, found.end):
+        return True
     return (
         text[found.start - 2 : found.start] == ": "
         and behind[:1] == " "
@@ -307,7 +326,8 @@ def _value(text: str, lead: re.Match[str], *, whole_line: bool) -> Finding | Non
     if match is None:
         return None
     end = match.end()
-    none = end - at < _SHORTEST or (end - at <= _LONGEST_KEPT and text[at:end].lower() in _KEPT)
+    below = text[end - 1] == ":" and "\n" in lead.group()  # a key of its own, a line below
+    none = below or end - at < _SHORTEST or (end - at <= _LONGEST_KEPT and text[at:end].lower() in _KEPT)
     if end == len(text):
         return Finding(at, end, open=True, weak=none)
     return None if none else Finding(at, end)

@@ -29,6 +29,10 @@ class SecretPattern:
     sign: str = ""  # linear syntax: stands in every text that `opening` matches; empty: unknown
     marks: tuple[str, ...] = ()  # lower case: one stands in every text that holds the form; empty: unknown
     delimited: bool = False  # each mark is a word that no letter or digit follows
+    adjacent: bool = (
+        False  # `opening` is short and anchored to the end of the text: it needs no onset before it
+    )
+    begins: tuple[str, ...] = ()  # marks too, with no letter or digit before them
 
 
 def luhn(text: str) -> bool:
@@ -94,6 +98,7 @@ def prefixed(
     """A credential that begins with one of these literals, which stay, since they only name its kind. Where `rest` does
     not match, `dead` is skipped: no credential begins in it either. With `inside`, a word may stand before the literal."""
     heads = [*literals]
+    marks = [(each.lower(), _mark(each.lower())) for each in heads]
     head = "|".join(map(re.escape, heads))
     begun = "|".join(_begun(each) for each in heads)
     hint = rf"(?:{head})" if inside else rf"{_EDGE}(?:{head})"
@@ -105,7 +110,8 @@ def prefixed(
         onset=rf"(?:{hint}|{'' if inside else '(?:^|[^A-Za-z0-9])'}(?:{begun})$)",
         unbroken=True,
         sign=hint,
-        marks=tuple(_mark(each.lower()) for each in heads),
+        marks=tuple({mark for head, mark in marks if inside or not head.startswith(mark)}),
+        begins=tuple({mark for head, mark in marks if not inside and head.startswith(mark)}),
     )
 
 
@@ -123,7 +129,7 @@ def announced(name: str, schemes: tuple[str, ...], value: str) -> SecretPattern:
         form=rf"(?:{bounded})\s{{1,8}}(?P<secret>{value})",
         hint=hint,
         opening=rf"{_BOUND}{hint}\s{{1,8}}(?P<secret>{RUN_CLASS}*+)\Z",
-        onset=rf"(?i:{heads}|(?:^|[^a-z0-9])(?:{begun})$)",
+        onset=rf"(?i:{heads})|(?:^|[^A-Za-z0-9])(?i:{begun})$",
         sign=hint,
         marks=schemes,
     )

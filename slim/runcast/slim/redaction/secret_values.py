@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 # A place where a secret is to be put, or a secret that is hidden already.
 _SCHEMES = ("bearer", "basic", "digest", "token")
@@ -22,7 +23,7 @@ _REFERENCE = re.compile(
 _KEYWORDS = ("await", "new", "not", "lambda", "async", "return", "raise", "throw", "function", "typeof")
 _TYPES = (
     *("bool", "boolean", "str", "string", "int", "integer", "float", "number", "bytes", "object", "any"),
-    *("None", "null", "undefined", "self", "this"),
+    *("None", "null", "undefined", "self", "this", "String", "SecretStr", "Any"),
 )
 _CODE = re.compile(
     r"[A-Za-z_]\w{0,60}+(?:\.[A-Za-z_]\w{0,60}+){0,8}+[(\[].{0,200}|(?:[A-Za-z_]{1,41}+\.){1,8}+[A-Za-z_]{1,40}"
@@ -34,7 +35,64 @@ _GENERATED = re.compile(
     rf"(?:base64:)?(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_.+/=~%-]{{{SHORTEST_GENERATED},4096}}"
 )
 _UUID = re.compile(r"(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_HEX = re.compile(r"(?:0x)?[0-9a-fA-F-]+")
 _CODE_NUMBER = re.compile(r"[0-9]{4,8}")
+_FUNCTION_WORDS = frozenset(
+    {
+        *(
+            "a",
+            "an",
+            "and",
+            "are",
+            "as",
+            "at",
+            "be",
+            "been",
+            "by",
+            "can",
+            "cannot",
+            "could",
+            "do",
+            "does",
+            "enter",
+            "for",
+        ),
+        *(
+            "from",
+            "has",
+            "have",
+            "if",
+            "in",
+            "is",
+            "it",
+            "least",
+            "may",
+            "must",
+            "no",
+            "not",
+            "of",
+            "on",
+            "or",
+            "please",
+        ),
+        *(
+            "should",
+            "than",
+            "that",
+            "the",
+            "this",
+            "to",
+            "too",
+            "use",
+            "was",
+            "we",
+            "will",
+            "with",
+            "you",
+            "your",
+        ),
+    }
+)
 # Words of a JSON Schema that hold no value of their own; `default`, `const` and `examples` do.
 _SCHEMA_WORDS = frozenset(
     {"type", "$ref", "required", "anyOf", "description", "title", "format", "pattern", "nullable"}
@@ -46,7 +104,13 @@ _KEY = re.compile(r"\\*\"([\w$]{1,40})\\*\"\s*:(?:\s*\\*\"(\w*))?")
 
 def is_reference(value: str) -> bool:
     """Whether the value only names a secret, or hides one: `${API_KEY}`, `<token>`, `********`, `YOUR_API_KEY`."""
-    return _REFERENCE.fullmatch(value) is not None
+    return _REFERENCE.fullmatch(value) is not None or is_sentence(value)
+
+
+def is_sentence(value: str) -> bool:
+    """Whether the value is prose of a form or an error, and no passphrase: "must be at least 8 characters"."""
+    parts = value.lower().split() if value.count(" ") > 2 else ()
+    return len(_FUNCTION_WORDS.intersection(parts)) > 1
 
 
 def is_harmless(value: str) -> bool:
@@ -54,11 +118,28 @@ def is_harmless(value: str) -> bool:
     return _HARMLESS.fullmatch(value) is not None
 
 
+def is_uuid(value: str) -> bool:
+    """Whether the value is a UUID: an identifier of anything, and some services' keys."""
+    return _UUID.fullmatch(value) is not None
+
+
 def looks_generated(value: str, *, digits: bool = False) -> bool:
     """Whether the value looks like a machine made it; with `digits`, a short number such as a PIN does as well."""
     if digits and _CODE_NUMBER.fullmatch(value):
         return True
     return _GENERATED.fullmatch(value) is not None and _UUID.fullmatch(value) is None and "/" not in value[:1]
+
+
+def looks_random(value: str) -> bool:
+    """Whether letters and digits alternate as in random characters, and not as in words, numbers and hashes."""
+    kinds = ["d" if each.isdigit() else "u" if each.isupper() else "l" for each in value if each.isalnum()]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    hexadecimal = _HEX.fullmatch(value) is not None
+    return (
+        changes * 4 >= len(kinds)
+        and "d" in kinds
+        and not (hexadecimal or is_uuid(value) or is_reference(value))
+    )
 
 
 def is_schema(fields: Iterable[tuple[str, object]]) -> bool:

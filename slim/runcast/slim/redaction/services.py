@@ -59,6 +59,7 @@ _LINES: tuple[tuple[str, str, str], ...] = (
     # chat and collaboration
     ("Slack", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-", DASHED),
     ("Slack, Dropbox, Nylas", "xwfp- sl.B sl.u nyk_v0_", DASHED),
+    ("Docker", "SWMTKN-1-", DASHED),
     ("Trello, Instagram", "ATTA IGQV", r"[A-Za-z0-9_-]{60,}+"),
     (
         "Linear, Notion, Figma, Contentful, Postman",

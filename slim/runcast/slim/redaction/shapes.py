@@ -1,0 +1,182 @@
+"""Secrets that show by themselves: random characters behind a prefix, or behind any name and an operator.
+
+Knows what random characters look like, and which prefixes and names stand before random characters that are no secret. Rules
+for one service each are in `services.py`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from runcast.slim.redaction.key_names import words
+from runcast.slim.redaction.known_names import PUBLIC_NAMES
+from runcast.slim.redaction.secret_pattern import RUN_CLASS, SecretPattern
+from runcast.slim.redaction.secret_values import looks_random
+
+# Prefixes of ids, which every agent's events are full of, of digests and of generated names in programs.
+_IDS = (
+    *(
+        "id",
+        "call",
+        "toolu",
+        "msg",
+        "run",
+        "resp",
+        "req",
+        "rs",
+        "fc",
+        "chatcmpl",
+        "cmpl",
+        "file",
+        "asst",
+        "thread",
+        "user",
+        "usr",
+    ),
+    *(
+        "org",
+        "cus",
+        "in",
+        "pi",
+        "price",
+        "prod",
+        "sub",
+        "evt",
+        "ch",
+        "ord",
+        "order",
+        "sess",
+        "session",
+        "acct",
+        "seti",
+        "pm",
+        "txn",
+    ),
+    *(
+        "sha1",
+        "sha256",
+        "sha384",
+        "sha512",
+        "md5",
+        "index",
+        "chunk",
+        "main",
+        "vendor",
+        "ws",
+        "step",
+        "event",
+        "batch",
+        "vs",
+        "ft",
+    ),
+    *(
+        "item",
+        "ca",
+        "css",
+        "h1",
+        "rev",
+        "commit",
+        "build",
+        "image",
+        "img",
+        "trace",
+        "span",
+        "node",
+        "pod",
+        "job",
+        "task",
+        "ref",
+        "tag",
+    ),
+    *(
+        "container",
+        "cntr",
+        "checkpoint",
+        "snap",
+        "data",
+        "type",
+        "version",
+        "key_id",
+        "public",
+        "pub",
+        "sig",
+        "ssh",
+        "lib",
+        "test",
+    ),
+)
+_NO_ID = "".join(rf"(?<!{each}[_-])" for each in sorted({word[-6:] for word in _IDS}, key=len))
+# Words that say what follows is a secret.
+_KINDS = (
+    "key",
+    "tok",
+    "oken",
+    "pat",
+    "sk",
+    "rk",
+    "sec",
+    "cret",
+    "live",
+    "prod",
+    "auth",
+    "cess",
+    "api",
+    "pass",
+    "pwd",
+)
+_KIND = "|".join(rf"(?<={each}[_-])|(?<={each.upper()}[_-])" for each in _KINDS)
+_PLAIN = r"(?<!cache.key[_-])(?<!lic.key[_-])(?<!ary.key[_-])(?<!ency.key[_-])"
+_MIXED = r"(?=[A-Za-z]*+[0-9])(?=[a-z0-9]*+[A-Z])(?=[A-Z0-9]*+[a-z])"
+_LOWER = r"(?=[A-Za-z]*+[0-9])(?=[0-9]*+[A-Za-z])"
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_FILE = r"(?![\w./-]*\.[a-z]{2,4}\b)"  # the hash in the name of a file
+
+SHAPE = SecretPattern(
+    "shape",
+    form=rf"[_-](?<=[A-Za-z0-9][_-])(?:(?=[A-Za-z0-9]{{24}}){_FILE}(?:(?:{_KIND}){_PLAIN}{_LOWER}|{_NO_ID}{_MIXED})"
+    rf"|(?:{_KIND}){_PLAIN}(?={_UUID}))(?P<secret>[A-Za-z0-9_-]++)",
+    hint=r"[A-Za-z0-9][_-](?:[A-Za-z0-9]{24}|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-)",
+    opening=rf"(?<=[A-Za-z0-9])[_-](?P<secret>{RUN_CLASS}*+)\Z",
+    onset=r"(?:^|[A-Za-z0-9])[_-](?:[A-Za-z0-9]*$|[A-Za-z0-9]{24}|[0-9a-fA-F]{8}-)",
+    sign=r"[A-Za-z0-9][_-]",
+    adjacent=True,
+)
+# Random characters soon have a letter that hexadecimal numbers have not, and a digit behind it.
+_MADE = r"[0-9A-Fa-f]{0,7}[G-Zg-z][A-Za-z]{0,15}[0-9][A-Za-z0-9_-]{10}"
+_ANY_NAME = r"[A-Za-z][\w.-]{0,40}+"
+_OPERATOR = r"\\*[\"']?\]?\s{0,2}(?:=>|:=|[:=])\s{0,4}\\*[\"'`]?"
+
+
+# Part of a path, a host or a file: its pieces are words, or it ends in one.
+_PLACE = re.compile(r"\.[a-z]{2,5}$|^[./~]|//|\.\.|(?:^|/)[a-z]{2,}(?:/|$)")
+
+
+def _quoted(text: str) -> bool:
+    return '"' in text or "'" in text
+
+
+def _is_assigned(text: str) -> bool:
+    name, value = re.fullmatch(rf"({_ANY_NAME}){_OPERATOR}(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]  # it is the form
+    parts = words(name)
+    return (
+        (len(name) > 1 or _quoted(text))
+        and parts[-1] not in PUBLIC_NAMES
+        and not value.startswith(_ID_PREFIXES)
+        and not _PLACE.search(value)
+        and looks_random(value)
+    )
+
+
+_ID_PREFIXES = tuple(f"{each}{mark}" for each in _IDS for mark in "_-")
+# `NAME=…`, `"name": "…"`, whatever the name, unless names like it stand before ids and hashes.
+ASSIGNED = SecretPattern(
+    "assigned",
+    form=rf"(?<![\w.-]){_ANY_NAME}{_OPERATOR}(?P<secret>(?={_MADE})[A-Za-z0-9][A-Za-z0-9_+/=.~-]{{15,199}}+)(?![\w@:%(])",
+    hint=rf"[:=]>?\s{{0,4}}\\*[\"'`]?{_MADE}",
+    opening=rf"[:=]>?\s{{0,4}}\\*(?:[\"'`]?(?P<secret>{RUN_CLASS}*+))?\Z",
+    onset=rf"[:=]>?\s{{0,4}}\\*[\"'`]?{RUN_CLASS}*$",
+    check=_is_assigned,
+    adjacent=True,
+    sign="[:=]",
+)
+SHAPES = (SHAPE, ASSIGNED)
