@@ -1,16 +1,16 @@
 """The forms of secrets that are searched by default, and two that are not.
 
-Knows credentials that many programs share; those of one service each are in `services.py`.
+Knows credentials that many programs share; those of one service each are in `rules/services.py`.
 """
 
 from __future__ import annotations
 
 from runcast.slim.redaction.key_names import DEFAULT_KEYS
+from runcast.slim.redaction.rules.services import SERVICES
+from runcast.slim.redaction.rules.shapes import SHAPES
+from runcast.slim.redaction.rules.written_forms import WRITTEN_FORMS
+from runcast.slim.redaction.rules.written_logins import WRITTEN_LOGINS
 from runcast.slim.redaction.secret_pattern import RUN_CLASS, SecretPattern, announced, luhn, prefixed
-from runcast.slim.redaction.services import SERVICES
-from runcast.slim.redaction.shapes import SHAPES
-from runcast.slim.redaction.written_forms import WRITTEN_FORMS
-from runcast.slim.redaction.written_logins import WRITTEN_LOGINS
 
 __all__ = ["CARD_NUMBER", "DEFAULT_KEYS", "DEFAULT_PATTERNS", "EMAIL", "SecretPattern"]
 
