@@ -79,7 +79,7 @@ PLAIN_KEYS = frozenset(
         ),
     }
 )
-# Words at the end of a name whose random characters are no secret: ids, digests, places, contents.
+# Last words of names before random characters that are no secret: ids, digests, places, contents.
 PUBLIC_NAMES = frozenset(
     {
         *(

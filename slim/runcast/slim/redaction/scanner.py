@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from runcast.slim.redaction.glimpse import either, glimpse_of, has_marks
 from runcast.slim.redaction.key_names import KeyNames
-from runcast.slim.redaction.secret_pattern import RUN, SecretPattern
+from runcast.slim.redaction.secret_pattern import RUN, SecretPattern, compiled
 from runcast.slim.redaction.secret_values import is_harmless, is_reference, is_schema_text
 from runcast.slim.values.linear_regex import NOTHING, Linear, quick_finder, searchable
 
@@ -60,12 +60,12 @@ class Scanner:
     """Finds secrets by form and by name. Compiled once, keeps no state."""
 
     def __init__(self, keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> None:
-        self._forms = [(quick_finder([form.hint]), _compiled(form.form), form.check) for form in forms]
+        self._forms = [(quick_finder([form.hint]), compiled(form.form), form.check) for form in forms]
         self._opens = quick_finder(form.sign or form.onset for form in forms if not form.adjacent)
-        self._adjacent = [_compiled(form.opening) for form in forms if form.adjacent]
+        self._adjacent = [compiled(form.opening) for form in forms if form.adjacent]
         self._unbroken = _any(form.opening for form in forms if form.unbroken)
         self._broken = [
-            (quick_finder([form.onset]), _compiled(form.opening))
+            (quick_finder([form.onset]), compiled(form.opening))
             for form in forms
             if not (form.unbroken or form.adjacent)
         ]
@@ -153,7 +153,7 @@ class Scanner:
                 yield from (Finding(start, end) for start, end in pattern.spans(text))
 
     def _adjoining(self, text: str, reach: int) -> Iterator[int]:
-        """Where those forms may have begun of which the end of the text alone tells."""
+        """Where forms may have begun that show at the end of the text alone."""
         for opening in self._adjacent:
             match = opening.search(text, reach)
             if match is not None:
@@ -241,12 +241,7 @@ class Scanner:
 
 
 def _any(patterns: Iterable[str]) -> re.Pattern[str]:
-    return _compiled("|".join(f"(?:{pattern})" for pattern in patterns) or r"(?!)")
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """The same pattern for Python's engine, with case as in `quick_finder`."""
-    return re.compile(pattern.replace("(?i:", "(?ai:") if pattern.isascii() else pattern)
+    return compiled("|".join(f"(?:{pattern})" for pattern in patterns) or r"(?!)")
 
 
 def _trail(names: Iterable[str]) -> re.Pattern[str]:

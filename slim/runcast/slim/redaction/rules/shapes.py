@@ -106,7 +106,7 @@ _IDS = (
     ),
 )
 _NO_ID = "".join(rf"(?<!{each}[_-])" for each in sorted({word[-6:] for word in _IDS}, key=len))
-# Words that say what follows is a secret.
+# Words that announce a secret behind them.
 _KINDS = (
     "key",
     "tok",

@@ -43,7 +43,7 @@ def _is_key(text: str) -> bool:
 
 
 def _ends(words: tuple[str, ...], behind: str = "[^A-Za-z]") -> str:
-    """What a delta begins with when the last part of one of the words is in it: nothing in `ret (` tells of a secret."""
+    """What a delta begins with when the last part of one of the words is in it: nothing in `ret (` itself shows a secret."""
     rests = sorted({word[at:] for word in words for at in range(1, len(word))}, key=len, reverse=True)
     return rf"^(?i:{'|'.join(map(re.escape, rests))})(?:{behind}|$)"
 
