@@ -102,6 +102,7 @@ def test_a_name_and_its_operator_at_the_end_of_a_string_swallow_no_json(document
     for text in ('x = {"password": ",}"}', "password=',};'"):
         assert streamed(text) == REDACTOR.text(text)
     assert REDACTOR.text('{"password": ",}"}') == '{"password": "[redacted]"}'
+    assert REDACTOR.text('{"password":}') == '{"password":}'
 
 
 def test_a_pair_of_name_and_value_is_a_secret_by_its_name():
