@@ -128,6 +128,21 @@ def test_client_events():
     assert kinds(say(it, "client-x", 1, channel="private-d")) == ["Limited", "Send"]
 
 
+def test_a_long_silence_saves_no_client_events_up():
+    it = socket(client_events=True)
+    enter(it, "private-c")
+    sent = [kinds(say(it, "client-x", 1, channel="private-c", now=1_000.0))[0] for _ in range(5)]
+    assert sent == ["Whisper"] * 2 + ["Limited"] * 3
+
+
+def test_client_events_go_to_channels_that_the_socket_is_in_and_not_to_one_it_left():
+    it = socket(client_events=True)
+    enter(it, "private-c")
+    say(it, "pusher:unsubscribe", {"channel": "private-c"})
+    assert kinds(say(it, "client-x", 1, channel="private-c")) == ["Limited", "Send"]
+    assert enter(it, "private-c") == [p.Subscribe("private-c")]
+
+
 def test_client_events_that_are_off_or_too_long():
     assert kinds(say(socket(), "client-x", 1, channel="private-c")) == ["Limited", "Send"]
     it = socket(client_events=True)

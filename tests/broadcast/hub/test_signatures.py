@@ -26,6 +26,7 @@ from runcast.broadcast.hub.signatures import (
     sign_request,
     sign_user,
 )
+from runcast.slim.entry import bound
 
 KEY, SECRET = "278d425bdf160c739803", "7ad3773142a6692b25b8"
 MEMBER = '{"user_id":10,"user_info":{"name":"Mr. Channels"}}'
@@ -46,6 +47,14 @@ NOW = 1_353_088_179
 def test_channels_are_signed_as_the_protocol_says(channel: str, data: str | None, expected: str):
     signed = sign_channel("1234.1234", channel, key=KEY, secret=SECRET, channel_data=data)
     assert signed == f"{KEY}:{expected}"
+
+
+def test_a_proof_without_data_is_none_for_empty_data():
+    plain, empty = (
+        sign_channel("1.1", "presence-c", key=KEY, secret=SECRET, channel_data=data) for data in (None, "")
+    )
+    assert plain != empty
+    assert empty == f"{KEY}:{sign(SECRET, '1.1:presence-c:')}"
 
 
 def test_users_and_requests_are_signed_as_the_protocol_says():
@@ -260,3 +269,9 @@ def test_a_request_with_another_apps_key_is_refused_though_its_signature_fits():
     refusal = RequestGuard("key", "secret").check("GET", "/apps/1/channels", parse_qsl(query), b"", now=1_000)
     assert refusal is not None
     assert (refusal.status, "auth_key" in refusal.sentence) == (401, True)
+
+
+def test_the_beginning_of_a_thread_is_bound_to_no_history():
+    history = bound("k3f9x2", "1.0a0a0a0a")
+    assert Position(history, 0) == Position("k3f9x2", 0)
+    assert Position(history, 1).history == history

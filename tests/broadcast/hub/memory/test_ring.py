@@ -112,6 +112,13 @@ def test_bounds_of_an_answer():
     assert (after(it, 3, most_bytes=size), after(it, 3, most_bytes=size - 1)) == ([4, 5], None)
 
 
+@pytest.mark.parametrize("new", [envelope(5), envelope(1, epoch="e2")], ids=["a hole", "another epoch"])
+def test_a_chain_that_begins_anew_weighs_what_it_holds(new: Envelope):
+    it = ring(*map(envelope, (1, 2, 3)))
+    kept = it.add(new, new.encode(), 0.0)
+    assert it.size == len(kept.body)
+
+
 def test_bounds_of_the_memory():
     numbered = [envelope(n) for n in range(1, 11)]
     assert after(ring(*numbered, most=3), 7) == [8, 9, 10]
