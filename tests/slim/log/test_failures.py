@@ -83,6 +83,22 @@ async def test_the_run_stops_and_what_was_appended_is_still_here(store: Moody, s
     assert stopping.stats().store_errors >= 1
 
 
+async def test_a_run_whose_beginning_waits_for_the_store_is_written_when_it_is_given_up(
+    store: Moody, stopping: RunLog
+):
+    await stopping.start_run(THREAD, "r")
+    store.down = True
+    with pytest.raises(StoreError, match="disk is full"):
+        await stopping.append(THREAD, started())
+    assert stopping.stats().unflushed == 1
+    store.down = False
+    await stopping.recovery.abandon(THREAD)
+    assert [each.event for each in await stopping.entries(THREAD)] == [started()]
+    assert [run.status for run in await stopping.runs(THREAD)] == ["truncated"]
+    assert await stopping.recovery.orphaned_runs() == [], "it has ended in the store too"
+    assert stopping.stats().unflushed == 0
+
+
 async def test_who_only_reads_is_not_told(store: Moody, stopping: RunLog):
     await stopping.append_many(THREAD, turn("r1"))
     await stopping.append(THREAD, started("r2"))

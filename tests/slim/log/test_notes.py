@@ -9,7 +9,7 @@ import pytest
 from ag_ui.core import CustomEvent
 
 from runcast.slim import Conflict, Note, RunLog, StoreError, Watch, open_store
-from tests.slim.logs import started, turn
+from tests.slim.logs import Clock, started, turn
 
 
 async def test_a_note_is_left_heard_read_and_taken_off_by_one(shared_url: str):
@@ -29,6 +29,18 @@ async def test_a_note_is_left_heard_read_and_taken_off_by_one(shared_url: str):
         assert await acme.notes.about("r1") == [note]
         assert await here.notes.about("r1") == [], "the run of another tenant"
         assert sorted([await there.notes.take(note), await acme.notes.take(note)]) == [False, True]
+
+
+@pytest.mark.parametrize("lasting", [0, 10])
+async def test_a_note_lasts_exactly_as_long_as_it_says(lasting: int):
+    clock = Clock()
+    async with RunLog(open_store("memory://"), clock=clock) as log:
+        note = await log.notes.leave("n", box="b", body=b"", lasting_ms=lasting)
+        assert note is not None
+        clock.pass_ms(lasting)
+        assert (log.notes.is_over(note), await log.notes.sweep()) == (False, 0)
+        clock.pass_ms(1)
+        assert (log.notes.is_over(note), await log.notes.sweep()) == (True, 1)
 
 
 async def test_notes_that_mean_nothing_any_more_are_swept():
