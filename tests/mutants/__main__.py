@@ -34,7 +34,10 @@ from tests.mutants.reach import KEPT, Reach, measuring, remember, tried_last, tr
 from tests.mutants.rules import sample
 from tests.mutants.running import RESULTS, Child, Results, far, in_children, ordered, run_test
 
-AREAS = ("durability", "leases", "authorization", "redaction", "queueing", "keeping", "webhooks")
+AREAS = (
+    *("durability", "leases", "authorization", "redaction", "queueing", "keeping", "webhooks"),
+    *("writing", "catching_up", "hosting"),
+)
 ROOMS = (  # with `--far`, whatever the faults
     *(f"tests/slim/{room}" for room in ("log", "stores", "redaction", "archive")),
     "tests/broadcast/hub",

@@ -15,8 +15,8 @@ from runcast.app.nodes.handover import RunRequest, input_for
 from runcast.slim import RunLog
 from runcast.slim.stores import open_store
 from tests.app.keeping.test_thread_archives import content, exported, forged, graph_with, imported, rows_in
+from tests.slim.killed import Killed, Process
 from tests.slim.logs import Clock
-from tests.slim.mortal import Killed, Mortal
 
 
 class Saver(InMemorySaver):
@@ -24,16 +24,16 @@ class Saver(InMemorySaver):
 
     def __init__(self) -> None:
         super().__init__()
-        self.mortal = Mortal()
+        self.process = Process()
 
     async def aput(self, *args: Any, **kwargs: Any) -> Any:
-        return await self.mortal.step(lambda: self.put(*args, **kwargs))
+        return await self.process.step(lambda: self.put(*args, **kwargs))
 
     async def aput_writes(self, *args: Any, **kwargs: Any) -> None:
-        await self.mortal.step(lambda: self.put_writes(*args, **kwargs))
+        await self.process.step(lambda: self.put_writes(*args, **kwargs))
 
     async def adelete_thread(self, thread_id: str) -> None:
-        await self.mortal.step(lambda: self.delete_thread(thread_id))
+        await self.process.step(lambda: self.delete_thread(thread_id))
 
 
 @pytest.fixture
@@ -61,13 +61,13 @@ async def test_a_killed_import_is_completed_by_the_same_import(archive: list[byt
         clock, store, saver = Clock(), open_store("memory://"), Saver()
         clock.pass_ms(2**41)  # later than the archive
         for n in range(times):
-            saver.mortal = Mortal(last)
-            cast = Cast(RunLog(saver.mortal.of(store), clock=clock), agents=[graph_with(saver)], work=False)
+            saver.process = Process(last)
+            cast = Cast(RunLog(saver.process.of(store), clock=clock), agents=[graph_with(saver)], work=False)
             with suppress(Killed):
                 await imported(cast, archive, waiting=True)
                 is_whole |= n == 0
             clock.pass_ms(60_000)
-        saver.mortal = Mortal()
+        saver.process = Process()
         log = RunLog(store, clock=clock)
         cast = Cast(log, agents=[graph_with(saver)], work=False)
         assert (await imported(cast, archive, waiting=True)).threads == ["t1"]
@@ -85,13 +85,13 @@ async def test_what_a_framework_had_before_stays_when_an_import_is_killed(archiv
         clock, store, saver = Clock(), open_store("memory://"), Saver()
         await graph_with(saver).kept.store("t1", forged())
         clock.pass_ms(2**41)
-        saver.mortal = Mortal(last)
-        cast = Cast(RunLog(saver.mortal.of(store), clock=clock), agents=[graph_with(saver)], work=False)
+        saver.process = Process(last)
+        cast = Cast(RunLog(saver.process.of(store), clock=clock), agents=[graph_with(saver)], work=False)
         with suppress(Killed, BadRequest):
             await imported(cast, archive)
         is_refused = last > 20
         clock.pass_ms(60_000)
-        saver.mortal = Mortal()
+        saver.process = Process()
         cast = Cast(RunLog(store, clock=clock), agents=[graph_with(saver)], work=False)
         with pytest.raises(BadRequest, match="has a thread 't1' already"):
             await imported(cast, archive)
@@ -103,14 +103,14 @@ async def test_a_killed_import_is_repeated_with_the_agents_that_it_had(archive: 
     for last in range(1, 40):
         clock, store, saver = Clock(), open_store("memory://"), Saver()
         clock.pass_ms(2**41)
-        saver.mortal = Mortal(last)
-        cast = Cast(RunLog(saver.mortal.of(store), clock=clock), agents=[graph_with(saver)], work=False)
+        saver.process = Process(last)
+        cast = Cast(RunLog(saver.process.of(store), clock=clock), agents=[graph_with(saver)], work=False)
         with suppress(Killed):
             await imported(cast, archive)
         if not list(saver.list(None)):
             continue
         clock.pass_ms(60_000)
-        saver.mortal = Mortal()
+        saver.process = Process()
         log = RunLog(store, clock=clock)
         with pytest.raises(BadRequest, match="repeat it with its agent 'graph'"):
             await imported(Cast(log, work=False), archive)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from ag_ui.core import RunFinishedInterruptOutcome
+from ag_ui.core import Event, RunAgentInput, RunFinishedEvent, RunFinishedInterruptOutcome, RunStartedEvent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,6 +39,40 @@ async def watched(cast: Cast, thread_id: str = "t1") -> list[dict[str, Any]]:
             if envelope.payload["payload"] is not None:
                 found[envelope.payload["id"]] = dict(envelope.payload)
     return list(found.values())
+
+
+async def test_what_is_noted_as_a_run_ends_is_not_lost_with_it() -> None:
+    goes_on = asyncio.Event()
+
+    async def lingers(input: RunAgentInput) -> AsyncIterator[Event]:
+        yield RunStartedEvent(thread_id=input.thread_id, run_id=input.run_id)
+        yield RunFinishedEvent(thread_id=input.thread_id, run_id=input.run_id)
+        await goes_on.wait()
+
+    async with Cast.open("memory://", agents=[lingers], watch=False) as cast:
+        run = await cast.say("t1", "go")
+
+        async def has_ended() -> bool:
+            return [each.status for each in await cast.log.runs("t1")] == ["completed"]
+
+        await until(has_ended)
+        noting = asyncio.create_task(cast.annotations.add("t1", "thumb", UP, id="a"))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        goes_on.set()
+        await run.result()
+        await noting
+        assert [each["id"] for each in await cast.annotations.of("t1")] == ["a"]
+
+
+async def test_what_is_noted_on_a_thread_that_asks_ends_as_the_thread_stands() -> None:
+    async with Cast.open("memory://", agents=[asker], watch=False) as cast:
+        await (await cast.say("t1", "go")).result()
+        asked: Any = (await cast.log.entries("t1"))[-1].event
+        await cast.annotations.add("t1", "thumb", UP)
+        ended: Any = (await cast.log.entries("t1"))[-1].event
+        assert ended.run_id != asked.run_id
+        assert ended.outcome == asked.outcome is not None
 
 
 Step = tuple[str, str, dict[str, Any] | None]

@@ -131,3 +131,43 @@ def test_a_message_with_a_file_is_not_handed_without_it() -> None:
     held = waiting("r2").note
     assert Waiting(held, asked).for_run(asked.agent, []) == []
     assert [each.id for each in Waiting(held, asked).for_run(asked.agent, [shown])] == ["u"]
+
+
+async def test_a_message_for_another_agent_than_the_one_that_runs_is_not_handed_over() -> None:
+    runs, other = Asking(), Asking()
+    other.name = "other"
+    async with Cast.open("memory://", agents=[runs, other], watch=False) as cast:
+        first = await cast.say("t1", "one", agent="asking")
+        second = await cast.say("t1", "two", agent="other", on_busy="steer")
+        third = await cast.say("t1", "three", agent="asking", on_busy="steer")
+        assert (second.accepted, third.accepted) == ("queued", "steering")
+        for each in (runs, other):
+            each.goes_on.set()
+        for run in (first, second, third):
+            await whole(run)
+
+
+class Breaking(Asking):
+    """It ends within the message that it was handed."""
+
+    async def _speak(self, input: RunAgentInput) -> AsyncIterator[Event]:
+        yield RunStartedEvent(thread_id=input.thread_id, run_id=input.run_id)
+        await self.goes_on.wait()
+        for each in self.handed:
+            yield TextMessageStartEvent(message_id=each.id, role="user")
+
+
+async def test_a_run_that_ends_within_a_message_that_it_was_handed_has_an_end_all_the_same() -> None:
+    agent = Breaking()
+    async with Cast.open("memory://", agents=[agent], watch=False) as cast:
+        first = await cast.say("t1", "one")
+        second = await cast.say("t1", "two", on_busy="steer")
+        await until(agent.has_take)
+        assert [each.content for each in await agent.ask()] == ["two"]
+        agent.goes_on.set()
+        assert (await whole(first)).status == "completed"
+        types = [each.event.type for each in await cast.log.entries("t1") if each.run_id == first.run_id]
+        assert types[-1] == "RUN_FINISHED"
+        assert "TEXT_MESSAGE_START" not in types
+        await whole(second)  # the note waits on, and the message has a run of its own
+        assert second.run_id in [each.run_id for each in await cast.log.runs("t1")]

@@ -49,6 +49,37 @@ async def test_what_is_announced_behind_the_end_is_not_written() -> None:
         assert [each.event.type for each in await cast.log.entries("t1")] == ["RUN_STARTED", "RUN_FINISHED"]
 
 
+async def test_what_is_announced_is_written_before_an_end_that_comes_later() -> None:
+    goes_on, may_write = asyncio.Event(), asyncio.Event()
+
+    async def waits(input: RunAgentInput) -> AsyncIterator[Event]:
+        yield RunStartedEvent(thread_id=input.thread_id, run_id=input.run_id)
+        await goes_on.wait()
+        yield RunFinishedEvent(thread_id=input.thread_id, run_id=input.run_id)
+
+    log = RunLog(MemoryStore())
+    append: Any = log.append
+
+    async def late(thread_id: str, event: Event, **more: Any) -> Any:
+        if isinstance(event, CustomEvent):
+            await may_write.wait()
+        return await append(thread_id, event, **more)
+
+    log.append = late  # type: ignore[method-assign]
+    async with Cast(log, agents=[waits]) as cast:
+        run = await cast.say("t1", "go")
+        announced = asyncio.create_task(cast.run(run.run_id).announce(CustomEvent(name="n", value=1)))
+        await asyncio.sleep(0)
+        goes_on.set()
+        for _ in range(50):
+            await asyncio.sleep(0)
+        may_write.set()
+        assert await announced is True
+        await run.result()
+        types = [each.event.type for each in await cast.log.entries("t1")]
+        assert types == ["RUN_STARTED", "CUSTOM", "RUN_FINISHED"]
+
+
 class Slow(MemoryStore):
     """A store that writes nothing while it is held."""
 

@@ -14,8 +14,8 @@ from runcast.slim.errors import Conflict
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import open_store
 from runcast.slim.stores.records import Key
+from tests.slim.killed import Killed, Process
 from tests.slim.logs import Clock, make_log, turn
-from tests.slim.mortal import Killed, Mortal
 
 
 async def lines(*given: bytes) -> AsyncIterator[bytes]:
@@ -68,10 +68,10 @@ async def test_a_killed_import_is_completed_by_the_same_import(archive: list[byt
         last += 1
         clock, store, kept = Clock(), open_store("memory://"), dict[str, str]()
         for n in range(times):
-            mortal = Mortal(last)
-            log = RunLog(mortal.of(store), clock=clock)
+            process = Process(last)
+            log = RunLog(process.of(store), clock=clock)
             with suppress(Killed):
-                await log.archive.import_all(lines(*archive), beside=Beside(kept, mortal.step))
+                await log.archive.import_all(lines(*archive), beside=Beside(kept, process.step))
                 is_whole |= n == 0
             clock.pass_ms(60_000)
         log = RunLog(store, clock=clock)

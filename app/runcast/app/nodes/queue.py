@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, get_args
 from ag_ui.core import CustomEvent, UserMessage
 
 from runcast.adapters import Adapter, ResumePoint, Steerable, UnknownRun, can_steer
-from runcast.app.errors import AppError, BadRequest, Busy, Closing, Full, NotFound, Over, Overtaken
+from runcast.app.errors import AppError, BadRequest, Busy, Closing, Full, NotFound, Over
 from runcast.app.nodes.handover import STEERED, OnBusy, RemoteRun, RunRequest, note_id
 from runcast.app.nodes.orphans import resume_truncated
 from runcast.app.nodes.requests import HOUR_MS, decline, is_used
@@ -290,7 +290,7 @@ class Queue:
         except Changed:
             return True
         except AppError as error:
-            if isinstance(error, Busy | Full | Closing) and not isinstance(error, Overtaken):
+            if isinstance(error, Busy | Full | Closing):
                 return False
             if not await decline(cast, kept, error, "refused"):
                 return False

@@ -64,9 +64,10 @@ async def _ask_to_stop(cast: Cast, thread: ThreadInfo, run_id: str, hard: bool) 
         lasting_ms=HOUR_MS,
         replace=True,
     )
-    # Recovery looks for this note under the lease, so a run that is still its owner's now is stopped or not resumed.
+    # Recovery looks for this note under the lease, so a run that is in progress now, and so its owner's, is stopped or not
+    # resumed.
     for now, run in await cast.log.find(run_id):
-        if now.thread_id == thread.thread_id and now.owner == thread.owner and run.status == "in_progress":
+        if now.thread_id == thread.thread_id and run.status == "in_progress":
             return True
     if note is not None:
         await notes.take(note)

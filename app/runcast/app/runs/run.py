@@ -280,14 +280,17 @@ class LocalRun:
     async def _take_in(self, event: Event) -> None:
         """Keep an event of a message that the run was handed, and write the message whole, with the event behind it.
 
-        A process that dies before has written nothing of it, and its note waits on.
+        A process that dies before has written nothing of it, and its note waits on; so it does where the run ends within it.
         """
         self._handed.append(event)
         due = self._expected.pop(event.message_id, None) if isinstance(event, TextMessageEndEvent) else None
         if due is None and self._terminal is None:
             return
         events, self._handed = self._handed, []
-        if due is not None:
+        if due is None:
+            half = getattr(events[0], "message_id", None)
+            events = [each for each in events if getattr(each, "message_id", None) != half]
+        else:
             events.append(due[0])
         for entry in await self._log.append_many(self.thread_id, events, on_entry=self._entered):
             self._last, self.last_seq = entry, entry.seq

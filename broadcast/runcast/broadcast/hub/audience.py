@@ -60,7 +60,6 @@ class Audience:
     def join(self, connection: Connection, subscribe: p.Subscribe) -> None:
         """Put a reader on a channel; envelopes published meanwhile wait until it is caught up."""
         channel, position = self.canonical(subscribe.channel), subscribe.position
-        self.rounds.leave(channel)
         if not self.table.join(channel, connection.socket.socket_id):
             why = "this socket is in the channel already, by another name"
             self._writer.send([connection], p.error_frame(None, why))

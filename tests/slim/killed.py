@@ -14,7 +14,7 @@ class Killed(BaseException):
     """The process is dead."""
 
 
-class Mortal:
+class Process:
     """A process; its effects go through `step`, and instead of step `last`, if there is one, it dies."""
 
     def __init__(self, last: float = inf) -> None:
@@ -35,8 +35,8 @@ class Mortal:
 
 
 class _Reached:
-    def __init__(self, mortal: Mortal, store: Store) -> None:
-        self._mortal = mortal
+    def __init__(self, process: Process, store: Store) -> None:
+        self._mortal = process
         self._store = store
 
     def __getattr__(self, name: str) -> Any:
