@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -459,7 +460,7 @@ async def test_a_frontend_tool_may_end_the_run_as_an_interrupt_and_is_answered_b
 async def test_an_agent_written_for_agui_s_own_server_gets_the_clients_tools_in_place_of_its_placeholder() -> (
     None
 ):
-    toolset = pytest.importorskip("ag_ui_adk").AGUIToolset
+    toolset = import_module("ag_ui_adk").AGUIToolset
     helper = agent("helper", calls(call("pick_color", {"of": "walls"})), tools=[toolset(), look])
     go = calls(call("transfer_to_agent", {"agent_name": "helper"}))
     root = agent("root", go, tools=[look], sub_agents=[helper])

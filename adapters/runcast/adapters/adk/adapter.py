@@ -95,8 +95,7 @@ class AdkAdapter:
         self.reconciles_history = True  # the session decides which messages of a broken run stay
         self.name: str = self._root.name
         self._agents = descriptions(self._root)
-        self._speakers = speakers(self._root)
-        self._asking = asking(self._root)
+        self._speakers, self._asking = speakers(self._root), asking(self._root)
         self._has_agent_tools = has_agent_tools(self._root)
         self._adds = overrides("after_agent_callback", self._runner.plugin_manager.plugins, tree(self._root))
         resumability = self._runner.resumability_config
