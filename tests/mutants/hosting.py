@@ -8,8 +8,8 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "app/runcast/app/host/followers.py",
         (
-            "thread.after, thread.epoch = entry.seq, entry.history",
-            "thread.after, thread.epoch = entry.seq, entry.epoch",
+            "thread.after, thread.epoch = last.seq, last.history",
+            "thread.after, thread.epoch = last.seq, last.epoch",
         ),
         (
             "            except UnknownThread:  # it was deleted, and perhaps created again\n                thread.after = -1",
@@ -96,12 +96,12 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "app/runcast/app/runs/run.py",
         (
-            "                    async with self._turn:\n                        await self._record(event)",
-            "                    await self._record(event)",
+            "        async with self._turn:\n            if self._abandoned:\n                return\n",
+            "        async with asyncio.Lock():\n            if self._abandoned:\n                return\n",
         ),
         (
-            "if type(event) in DELTAS and not (self._abandoned or self._handed):",
-            "if type(event) in DELTAS and not self._abandoned:",
+            "if type(event) not in DELTAS or self._abandoned or self._handed:",
+            "if type(event) not in DELTAS or self._abandoned:",
         ),
         (
             "        if due is None and self._terminal is None:\n            return",
