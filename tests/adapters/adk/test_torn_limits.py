@@ -101,6 +101,17 @@ async def test_a_sequence_goes_past_a_long_tool_that_gave_a_first_result() -> No
     assert await told(long(), torn=3) == ["hi", "result of begins", "wait", "two0"]
 
 
+async def test_a_workflow_asks_for_the_result_of_a_long_tool_that_had_not_begun() -> None:
+    def long() -> Any:
+        tool = LongRunningFunctionTool(begins)
+        return Workflow(
+            name="root", edges=[(START, steady("one", calls(call("begins")), text("wait"), tools=[tool]))]
+        )
+
+    assert await told(long()) == ["hi", "result of begins", "wait"]
+    assert await told(long(), torn=2) == ["hi"]
+
+
 async def test_a_word_behind_a_workflows_node_is_an_error_of_adk() -> None:
     with pytest.raises(ValueError, match="Output already set"):
         await told(Workflow(name="root", edges=[(START, many("one"))]), plugins=[Adds("a")])

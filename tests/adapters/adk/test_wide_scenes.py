@@ -10,7 +10,7 @@ import pytest
 from runcast.adapters.adk import AdkOptions
 from tests.adapters.adk.scenes import SECRET
 from tests.adapters.adk.stage import Stage
-from tests.adapters.adk.wide import combos, hooks, resumed
+from tests.adapters.adk.wide import combos, hooks, replayed, resumed
 from tests.adapters.adk.wide.agents import WIDE
 from tests.adapters.harness import asked
 from tests.conftest import LONG
@@ -23,10 +23,11 @@ FOUND = (
     *("a confirmation beside a plain tool", "a schema behind a tool", "a loop that a tool ends"),
     *combos.TORN,
     *resumed.TORN,
+    *replayed.TORN,
     *("plugins that shout and add", "a plugin instead of the run", "an agent without a model in a sequence"),
 )
 NAMES = sorted(WIDE) if LONG else FOUND
-BOOKS = (hooks, combos, resumed)  # write their scenes down
+BOOKS = (hooks, combos, resumed, replayed)  # write their scenes down
 
 
 def opened(name: str) -> Stage:

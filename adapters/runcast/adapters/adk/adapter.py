@@ -240,7 +240,7 @@ class AdkAdapter:
         results = Results()
         mine = [Steering(run, service, put), Returning(results), RunObserver(put)]
         client = client_side(run.input, self._options, self._asking)
-        first = [Resumption(self._root, service, put), Sealing(results)]
+        first = [Resumption(self._root), Sealing(results)]
         runner = for_one_run(self._runner, service, [*client, *mine], first=first)
         if it.invocation is not None:
             find = runner._find_agent_to_run  # pyright: ignore[reportPrivateUsage]  # ADK has no other way in

@@ -18,6 +18,7 @@ from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
 from runcast.adapters.adk.plain_values import plain
+from runcast.adapters.adk.requested_input import refusal, requested
 from runcast.adapters.adk.stream.complete_event import CONFIRMATION, CREDENTIAL, INPUT, is_from_user, parts_of
 from runcast.slim.folding.run_metadata import metadata_of, run_metadata
 from runcast.slim.values.type_guards import as_mapping
@@ -104,22 +105,29 @@ def expired(interrupt: Interrupt, now: datetime) -> bool:
     return interrupt.expires_at is not None and datetime.fromisoformat(interrupt.expires_at) <= now
 
 
-def response(call_id: str, name: str, payload: Any, *, cancelled: bool = False) -> types.Part:
-    """An answer as ADK needs it. A cancelled one is a refusal that the agent reads."""
-    body = _refusal(name) if cancelled else _body(name, payload)
+def response(
+    call_id: str, name: str, payload: Any, *, cancelled: bool = False, schema: Mapping[str, Any] | None = None
+) -> types.Part | None:
+    """An answer as ADK needs it. A cancelled one is a refusal that the agent reads; None if the schema has no form for it.
+
+    Raises `ValueError` where the payload does not fit the schema.
+    """
+    body = _refusal(name, schema) if cancelled else _body(name, payload, schema)
+    if body is None:
+        return None
     return types.Part(function_response=types.FunctionResponse(id=call_id, name=name, response=body))
 
 
-def _refusal(name: str) -> dict[str, Any]:
+def _refusal(name: str, schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if name == CONFIRMATION:
         return {"confirmed": False}
-    return {"error": "The user cancelled this request."}
+    return refusal(schema if name == INPUT else None)
 
 
-def _body(name: str, payload: Any) -> dict[str, Any]:
+def _body(name: str, payload: Any, schema: Mapping[str, Any] | None) -> dict[str, Any]:
     if name == CONFIRMATION:
         return _confirmation(payload)
-    return dict(as_mapping(payload)) if isinstance(payload, Mapping) else {"result": payload}
+    return requested(payload, schema if name == INPUT else None)
 
 
 def _confirmation(payload: Any) -> dict[str, Any]:

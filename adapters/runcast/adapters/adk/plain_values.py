@@ -78,14 +78,21 @@ def pointer(key: str) -> str:
     return "/" + key.replace("~", "~0").replace("/", "~1")
 
 
-class Sent:
-    """The length and digest of the text that was sent, without the text."""
+PIECES = 64  # that wait for their digest
 
-    __slots__ = ("_digest", "_length")
+
+class Sent:
+    """The length and digest of the text that was sent, without the text but for its last pieces.
+
+    A digest of many pieces at once costs what one of a single piece does.
+    """
+
+    __slots__ = ("_digest", "_length", "_pieces")
 
     def __init__(self) -> None:
         self._length = 0
         self._digest = hashlib.blake2b(digest_size=16)
+        self._pieces: list[str] = []
 
     @property
     def started(self) -> bool:
@@ -95,12 +102,19 @@ class Sent:
     def add(self, delta: str) -> None:
         """Count these characters as sent."""
         self._length += len(delta)
-        self._digest.update(delta.encode("utf-8", "surrogatepass"))
+        self._pieces.append(delta)
+        if len(self._pieces) == PIECES:
+            self._take_in()
+
+    def _take_in(self) -> None:
+        self._digest.update("".join(self._pieces).encode("utf-8", "surrogatepass"))
+        self._pieces.clear()
 
     def rest(self, full: str) -> str | None:
         """The rest of `full`; None when the sent text is not its beginning."""
         if not self._length:
             return full
+        self._take_in()
         begun = hashlib.blake2b(full[: self._length].encode("utf-8", "surrogatepass"), digest_size=16)
         if len(full) < self._length or begun.digest() != self._digest.digest():
             return None

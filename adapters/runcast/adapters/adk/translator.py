@@ -133,9 +133,11 @@ class AdkTranslator:
     def _fed(self, part: Event | InnerPart) -> list[AgEvent]:
         if isinstance(part, InnerPart):
             return self._inner.feed(part, self._own)
+        if part.partial:
+            return self._own.feed(part)
         if is_steered(part):
             return self._steered(part)
-        if not part.partial and part.invocation_id:
+        if part.invocation_id:
             self._where["invocation_id"] = part.invocation_id
         return self._own.feed(part)
 

@@ -127,13 +127,25 @@ def test_code_that_was_not_executed():
 
 def test_a_call_beside_a_question_is_owed_until_somebody_answers_it():
     (turn,) = turns(ASKS)["one"]
-    assert [it.id for it in turn.owed(last=ASKS)] == ["a", "b"]
-    (answered,) = turns(ASKS, result("b", author="user"))["one"]
-    assert answered.owed(last=ASKS) == []  # and the long one has begun
+    assert [it.id for it in turn.owed([ASKS])] == ["a", "b"]
+    answer = result("b", author="user")
+    (answered,) = turns(ASKS, answer)["one"]
+    assert answered.owed([ASKS, answer]) == []  # and the long one has begun
     (plain,) = turns(event("one", call("look", {}, id="b"), id="e"))["one"]
-    assert plain.owed(last=plain.events[0]) == []
-    assert [it.id for it in plain.owed(last=ASKS)] == ["b"]
-    assert [it.id for it in plain.owed(last=None)] == ["b"]  # in a workflow
+    assert [it.id for it in plain.owed([])] == ["b"]
+    assert plain.owed([answer]) == []  # of a task that ADK carried out meanwhile
+
+
+def test_code_that_the_model_executed_is_an_answer_where_words_follow():
+    parts = [
+        types.Part(executable_code=types.ExecutableCode(code="1", language=types.Language.PYTHON)),
+        types.Part(code_execution_result=types.CodeExecutionResult(output="1")),
+        types.Part(text="it is 1"),
+    ]
+    (turn,) = turns(event("one", *parts))["one"]
+    assert turn.answer is turn.events[0]
+    (executed,) = turns(event("one", *parts[:2]))["one"]
+    assert executed.answer is None
 
 
 def test_a_later_answer_of_the_user_begins_the_turn_again():
@@ -153,7 +165,7 @@ def test_a_later_answer_of_the_user_begins_the_turn_again():
         ([event("root", actions={"transfer_to_agent": "two"}), said("two", "a")], "root", False, False),
         ([event("model", content=words("closed"))], None, False, True),
         ([ASKS], "one", False, False),
-        ([ASKS], None, False, True),
+        ([ASKS], None, False, False),
         ([ASKS, result("b")], "one", False, True),
         ([ASKS.model_copy(update={"invocation_id": "other"})], "one", False, True),
         ([], "root", False, False),

@@ -110,7 +110,11 @@ def plan(
     made.news = [it for it in made.news if not _is_inner_result(it, live)]
     ever = {call_id for event in live for call_id in event.long_running_tool_ids or ()}
     answers = any(entry.status == "resolved" for entry in input.resume or ())
-    forked = torn if continues or answers else fork(input.messages, made.news, held, live, anew=anew)
+    # A client that cancels what stands behind its message does not ask for another answer to the message.
+    behind = bool(input.resume and held and not made.news and not anew) and held[-1].role == "user"
+    forked = (
+        torn if continues or answers or behind else fork(input.messages, made.news, held, live, anew=anew)
+    )
     if forked is not None:
         made.before = forked.before
         made.news = list(forked.messages)
@@ -236,7 +240,13 @@ def _resume(
             made.logins.add(key)
         if key in answered:
             continue  # the client also sent a tool message, which holds more
-        part = response(key, called[key], entry.payload, cancelled=entry.status == "cancelled")
+        part = _reply(entry, waiting[key], called[key])
+        if part is None and any(isinstance(it, UserMessage) for it in made.news):
+            continue  # the new message lets the question go
+        if part is None:
+            raise InvalidInput(
+                f"interrupt {key!r} cannot be cancelled, its `responseSchema` has no form for it: answer it, or send a message"
+            )
         made.replies.append(part)
         made.resumes = True
         answer = part.function_response
@@ -245,6 +255,16 @@ def _resume(
             made.answers.append(
                 Answer(key, key, answer.name, result_text(body), bool(body and body.get("error")))
             )
+
+
+def _reply(entry: ResumeEntry, interrupt: Interrupt, name: str) -> types.Part | None:
+    cancelled, schema = entry.status == "cancelled", interrupt.response_schema
+    try:
+        return response(interrupt.id, name, entry.payload, cancelled=cancelled, schema=schema)
+    except ValueError as error:
+        raise InvalidInput(
+            f"the answer to interrupt {interrupt.id!r} does not fit its `responseSchema`: {error}"
+        ) from error
 
 
 def _results(

@@ -8,18 +8,19 @@ answer: a sequence goes past the question. Does not know runners and writes noth
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from runcast.adapters.adk.capabilities import tree
 from runcast.adapters.adk.interrupts import answered, names, open_interrupts
-from runcast.adapters.adk.stream.complete_event import HIDDEN, is_from_user, parts_of
+from runcast.adapters.adk.stream.complete_event import QUESTIONS, is_from_user, parts_of
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
     from google.genai.types import FunctionCall
 
-Member = tuple[str, str | None]  # an agent's name, and its branch
+Member = tuple[str, str | None]  # an agent's name, and its branch if it may be in several
 BY_PLUGIN = "model"  # the author of what a plugin says instead of a whole run
 
 
@@ -55,13 +56,12 @@ class AgentTurn:
         parts = parts_of(self.events[-1])
         return self.events[-1] if parts and parts[-1].executable_code else None
 
-    def owed(self, *, last: Event | None) -> list[FunctionCall]:
-        """The calls that were not carried out, and that ADK will not: beside a question, or behind the invocation's `last` event."""
+    def owed(self, events: Sequence[Event]) -> list[FunctionCall]:
+        """The calls of the last event that nothing in these events answers."""
         event = self.events[-1]
-        carried = last is not None and event.id == last.id
-        calls = owed(event) if event.long_running_tool_ids or carried else event.get_function_calls()
         begun = event.long_running_tool_ids if self.answered else None
-        return [call for call in calls if call.id not in {*self.answered, *(begun or ())}]
+        done = {call for each in events for call in answered(each)}.union(begun or ())
+        return [call for call in owed(event) if call.id not in done]
 
     @property
     def awaits_a_word(self) -> bool:
@@ -74,9 +74,16 @@ class AgentTurn:
         return any(event.actions.escalate for event in self.events)
 
 
+def member_of(root: Any) -> Callable[[str, str | None], Member]:
+    """The member that an agent is in a branch: of agents that are in one branch only, ADK gives some events another one."""
+    several = {one.name for one in tree(root) if getattr(one, "mode", None) in ("task", "single_turn")}
+    return lambda name, branch: (name, branch if _is_graph(root) or name in several else None)
+
+
 def latest_turns(events: Sequence[Event], invocation: str, root: Any) -> dict[Member, list[AgentTurn]]:
     """The turns of an invocation's agents that no sequence, loop or branch has left behind, in order."""
-    below = _below(root, {})
+    member = member_of(root)
+    below = names_below(root)
     turns: dict[Member, list[AgentTurn]] = {}
     for event in events:
         if event.invocation_id != invocation:
@@ -84,10 +91,10 @@ def latest_turns(events: Sequence[Event], invocation: str, root: Any) -> dict[Me
         if is_from_user(event):
             _answer(turns, answered(event))
         elif event.actions.agent_state is not None:
-            for member in [each for each in turns if each[0] in below.get(event.author, ())]:
-                del turns[member]
-        elif (parts_of(event) or event.actions.state_delta) and event.author in below:
-            held = turns.setdefault((event.author, event.branch), [])
+            for left in [each for each in turns if each[0] in below.get(event.author, ())]:
+                del turns[left]
+        elif (parts_of(event) or event.actions.state_delta) and (event.author in below or _is_graph(root)):
+            held = turns.setdefault(member(event.author, event.branch), [])
             if not held or (held[-1].answer is not None and _is_models(event)):
                 held.append(AgentTurn())
             held[-1].events.append(event)
@@ -106,7 +113,7 @@ class Places:
 
 def places(events: Sequence[Event], invocation: str, root: Any) -> Places:
     """The standing notes of an invocation."""
-    below = _below(root, {})
+    below = names_below(root)
     found = Places()
     for event in events:
         state, author = event.actions.agent_state, event.author
@@ -127,7 +134,7 @@ def places(events: Sequence[Event], invocation: str, root: Any) -> Places:
 
 def begun_again(events: Sequence[Event], invocation: str, root: Any) -> set[str]:
     """The agents that a loop has begun again: ADK clears their notes when it does, and reads them again on resuming."""
-    below = _below(root, {})
+    below = names_below(root)
     found: set[str] = set()
     for event in events:
         if event.invocation_id != invocation:
@@ -151,8 +158,11 @@ def is_whole(
     `speakers` are the agents that continue from their messages alone. `adds`: callbacks may add a word behind an agent's answer.
     """
     said = [event for event in events if event.invocation_id == invocation and parts_of(event)]
-    if any(open_interrupts(events)):
-        return root is None or not said or not owed(said[-1])
+    waiting = open_interrupts(events)
+    if waiting:
+        last = {(event.author, event.branch): event for event in said}
+        owing = {call.id for event in last.values() for call in owed(event)}
+        return any(it.id not in owing for it in waiting)
     if said and said[-1].author == BY_PLUGIN:
         return True
     heard = {event.actions.transfer_to_agent for event in events}.intersection(speakers) | {root}
@@ -171,19 +181,29 @@ def _answer(turns: dict[Member, list[AgentTurn]], calls: Collection[str]) -> Non
 
 
 def owed(event: Event) -> list[FunctionCall]:
-    """The calls of an event that asks, but for ADK's own questions: whether a long-running tool has begun is not stored."""
-    calls = event.get_function_calls() if event.long_running_tool_ids else []
-    return [call for call in calls if call.name not in HIDDEN]
+    """The calls of an event, but for ADK's own questions: whether a long-running tool has begun is not stored."""
+    return [call for call in event.get_function_calls() if call.name not in QUESTIONS]
 
 
-def _below(agent: Any, found: dict[str, set[str]]) -> dict[str, set[str]]:
+def names_below(agent: Any) -> dict[str, set[str]]:
     """The names of each agent of a tree and of those below it, by its name."""
+    found: dict[str, set[str]] = {}
+    _collect(agent, found)
+    return found
+
+
+def _collect(agent: Any, found: dict[str, set[str]]) -> dict[str, set[str]]:
     names = found.setdefault(agent.name, {agent.name})
     for one in getattr(agent, "sub_agents", None) or ():
-        names |= _below(one, found)[one.name]
+        names |= _collect(one, found)[one.name]
     for node in getattr(getattr(agent, "graph", None), "nodes", None) or ():
-        _below(node, found)  # a workflow's notes clear nothing
+        _collect(node, found)  # a workflow's notes clear nothing
     return found
+
+
+def _is_graph(root: Any) -> bool:
+    """Whether this is a workflow: its nodes may run agents that no tree names."""
+    return getattr(root, "graph", None) is not None
 
 
 def _is_models(event: Event) -> bool:
@@ -197,6 +217,8 @@ def _is_answer(event: Event) -> bool:
     if actions.requested_tool_confirmations or actions.requested_auth_configs:
         return False
     parts = parts_of(event)
-    if any(part.function_call or part.executable_code or part.code_execution_result for part in parts):
+    if not parts or any(part.function_call for part in parts):
         return False
-    return bool(parts) and event.is_final_response()
+    # A model that executes its code itself says more behind the result.
+    executes = parts[-1].executable_code or parts[-1].code_execution_result
+    return not executes and event.is_final_response()

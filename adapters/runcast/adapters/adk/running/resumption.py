@@ -6,29 +6,36 @@ the answer already, this plugin answers with nothing, so that ADK goes on behind
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.invocation_context import InvocationContext
-from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.parallel_agent import (
+    ParallelAgent,  # pyright: ignore[reportDeprecated]  # people have it
+)
 from google.adk.events.event import Event
-from google.adk.flows.llm_flows.functions import handle_function_call_list_async
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.sessions.session import Session
-from google.adk.tools.set_model_response_tool import SetModelResponseTool
 from google.genai import types
 
 from runcast.adapters.adk.capabilities import has_model, tree
 from runcast.adapters.adk.intake.session_conversation import live_events
-from runcast.adapters.adk.intake.whole_turn import AgentTurn, Member, begun_again, latest_turns, places
-from runcast.adapters.adk.interrupts import answered, unasked
-from runcast.adapters.adk.running.observers import Put
-from runcast.adapters.adk.running.runner import ReadOnce, overrides
-from runcast.adapters.adk.stream.complete_event import is_from_user, is_steered
+from runcast.adapters.adk.intake.whole_turn import (
+    AgentTurn,
+    Member,
+    begun_again,
+    latest_turns,
+    member_of,
+    names_below,
+    places,
+)
+from runcast.adapters.adk.interrupts import answered
+from runcast.adapters.adk.running.runner import overrides
+from runcast.adapters.adk.stream.complete_event import is_from_user, is_steered, parts_of
 
 Find = Callable[[Session, Any], Any]
 # a state key that is never stored: ADK makes an event of a callback that changes state
@@ -38,16 +45,16 @@ CARRIER = "temp:runcast"
 class Resumption(BasePlugin):
     """Goes past what is stored of one invocation."""
 
-    def __init__(self, root: Any, service: ReadOnce, put: Put) -> None:
+    def __init__(self, root: Any) -> None:
         super().__init__("runcast-resumption")
         self._root = root
-        self._service = service
-        self._put = put
+        self._key = member_of(root)
         self._invocation: str | None = None
         self._ended: set[str] = set()
         self._turns: dict[Member, list[AgentTurn]] = {}
         self._answers: dict[Member, LlmResponse] = {}  # instead of the model's
         self._repeated: dict[Member, list[types.Content]] = {}  # stored already, and given again
+        self._hidden: dict[Member, tuple[Event, Event]] = {}  # what ADK sees for now, and what is stored
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """ADK calls this when a run begins; the first is the outer run."""
@@ -75,6 +82,21 @@ class Resumption(BasePlugin):
             context.set_agent_state(name)
         for name, state in held.states.items():
             context.agent_states.setdefault(name, state)
+        self._leave_out_branches(context.end_of_agents)
+        if context.agent is not None and not has_model(context.agent):
+            # ADK gives a team the branch of an agent below it.
+            own = (context.invocation_id, context.agent.name)
+            notes = (it.branch for it in events if (it.invocation_id, it.author) == own)
+            context.branch = next(notes, context.branch)
+
+    def _leave_out_branches(self, ended: Mapping[str, bool]) -> None:
+        """ADK does not begin branches that have ended: what is known of them is not for those that a loop begins later."""
+        below = names_below(self._root)
+        teams = (team for team in tree(self._root) if isinstance(team, ParallelAgent))  # pyright: ignore[reportDeprecated]
+        over = (one.name for team in teams for one in team.sub_agents if ended.get(one.name))
+        gone = {name for one in over for name in below[one]}
+        self._ended -= gone
+        self._turns = {member: turns for member, turns in self._turns.items() if member[0] not in gone}
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
@@ -99,13 +121,15 @@ class Resumption(BasePlugin):
             callback_context.state[CARRIER] = True
         if turn.is_over(spoken_for=overrides("before_agent_callback", self._users(invocation), [agent])):
             return types.Content(role="model", parts=[])
-        if turn.answer is not None:
+        if turn.answer is not None and getattr(agent, "mode", None) == "single_turn":
+            self._repeat(member, turn.answer, parts_of(turn.answer), invocation.session.events)
+        elif turn.answer is not None:
             self._answers[member] = LlmResponse()
-        elif turn.code is not None and turn.code.content is not None:
-            self._answers[member] = LlmResponse(content=turn.code.content.model_copy(deep=True))
-            self._repeated[member] = [turn.code.content]
-        elif calls := turn.owed(last=self._last(invocation.session.events)):
-            turn.events.extend(await self._execute(calls, turn.events[-1], agent, callback_context))
+        elif turn.code is not None:
+            self._repeat(member, turn.code, parts_of(turn.code), invocation.session.events)
+        elif calls := turn.owed(invocation.session.events):
+            parts = [types.Part(function_call=call) for call in calls]
+            self._repeat(member, turn.events[-1], parts, invocation.session.events)
         if turn.structured is not None:
             self._answers[member] = LlmResponse(content=_words(turn.structured))
         return None
@@ -115,45 +139,39 @@ class Resumption(BasePlugin):
     ) -> LlmResponse | None:
         """ADK calls this before every model call."""
         member = self._member(callback_context)
-        return None if member is None else self._answers.pop(member, None)
+        if member is None:
+            return None
+        self._show(member, callback_context.session.events)
+        return self._answers.pop(member, None)
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
         """ADK calls this for every complete event: one that is stored already is emptied."""
-        stored = self._repeated.get((event.author, event.branch))
+        if event.content is None:
+            return None
+        member = self._key(event.author, event.branch)
+        self._show(member, invocation_context.session.events)
+        stored = self._repeated.get(member)
         if not stored or event.content != stored[0]:
             return None
         del stored[0]
-        return event.model_copy(update={"content": None})
+        return _empty(event)
 
-    async def _execute(
-        self, calls: list[types.FunctionCall], origin: Event, agent: BaseAgent, context: CallbackContext
-    ) -> list[Event]:
-        """Carry out calls of this event, store their results and show them."""
-        if not isinstance(agent, LlmAgent):
-            return []
-        invocation = context.get_invocation_context()
-        tools = {tool.name: tool for tool in await agent.canonical_tools(context)}
-        if agent.output_schema is not None:
-            answering = SetModelResponseTool(agent.output_schema)
-            tools.setdefault(answering.name, answering)
-        own = [call for call in calls if call.name in tools]
-        results = await handle_function_call_list_async(invocation, own, tools) if own else None
-        if results is None:
-            return []
-        results.node_info, results.isolation_scope = origin.node_info.model_copy(), origin.isolation_scope
-        questions = unasked([*invocation.session.events, results], invocation.invocation_id)
-        for event in [results, *questions]:
-            await self._service.append_event(invocation.session, event)
-            await self._put(event)
-        return [results]
+    def _repeat(self, member: Member, event: Event, parts: Sequence[types.Part], events: list[Event]) -> None:
+        """Let the model say its stored words again, so that ADK does what follows them; they are not stored twice.
 
-    def _last(self, events: list[Event]) -> Event | None:
-        """The event whose calls ADK carries out by itself: the last one, and not in a workflow, which puts a note behind it."""
-        if not isinstance(self._root, BaseAgent):
-            return None
-        last = next(event for event in reversed(events) if event.content is not None)
-        self._service.keep_last(last, events)
-        return last
+        Until it says them ADK does not see them: behind an open call it would wait, and not ask the model.
+        """
+        content = types.Content(role="model", parts=list(parts))
+        self._answers[member] = LlmResponse(content=content.model_copy(deep=True))
+        self._repeated[member] = [content]
+        at = next(at for at, held in enumerate(events) if held is event)
+        events[at] = _empty(event)
+        self._hidden[member] = (events[at], event)
+
+    def _show(self, member: Member, events: list[Event]) -> None:
+        if member in self._hidden:
+            empty, event = self._hidden.pop(member)
+            events[next(at for at, held in enumerate(events) if held is empty)] = event
 
     def _users(self, context: InvocationContext) -> list[BasePlugin]:
         return [plugin for plugin in context.plugin_manager.plugins if plugin is not self]
@@ -161,7 +179,7 @@ class Resumption(BasePlugin):
     def _member(self, context: CallbackContext) -> Member | None:
         if context.invocation_id != self._invocation:
             return None
-        return context.agent_name, context.get_invocation_context().branch
+        return self._key(context.agent_name, context.get_invocation_context().branch)
 
 
 def entry(find: Find) -> Find:
@@ -199,6 +217,10 @@ def _before(turn: AgentTurn, events: list[Event]) -> None:
     if is_from_user(given) and not given.invocation_id:  # never stored
         at = next(at for at, event in enumerate(events) if event.id == turn.events[0].id)
         events.insert(at, events.pop())
+
+
+def _empty(event: Event) -> Event:
+    return event.model_copy(update={"content": None, "long_running_tool_ids": None, "output": None})
 
 
 def _words(text: str) -> types.Content:

@@ -102,16 +102,10 @@ class ReadOnce(BaseSessionService):
     def __init__(self, service: BaseSessionService) -> None:
         self._service = service
         self._session: Session | None = None
-        self._last: Event | None = None
 
     def offer(self, session: Session) -> None:
         """Answer the next read with this session."""
         self._session = session
-
-    def keep_last(self, event: Event, events: list[Event]) -> None:
-        """Keep this event behind the notes of callbacks among these events: ADK carries out the calls of the last."""
-        events.append(events.pop(events.index(event)))
-        self._last = event
 
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: Any = None
@@ -141,13 +135,8 @@ class ReadOnce(BaseSessionService):
         return await self._service.get_user_state(**given)
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """As the service does, but for `keep_last`."""
-        appended, kept = await self._service.append_event(session, event), self._last
-        if kept is not None and event.content is None:
-            self.keep_last(kept, session.events)
-        else:
-            self._last = None
-        return appended
+        """As the service does."""
+        return await self._service.append_event(session, event)
 
     async def flush(self) -> None:
         """As the service does."""

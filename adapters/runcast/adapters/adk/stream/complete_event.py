@@ -34,7 +34,8 @@ ABORTED = "INVOCATION_ABORTED"
 CODE = "execute_code"
 STEERED = "steered-"  # of the invocation of a message that came while an agent ran
 # Calls that control the run, and calls that become interrupts: not tool calls of a conversation.
-HIDDEN = frozenset({CONFIRMATION, CREDENTIAL, INPUT, TRANSFER, EXIT})
+QUESTIONS = frozenset({CONFIRMATION, CREDENTIAL, INPUT})
+HIDDEN = QUESTIONS | {TRANSFER, EXIT}
 
 
 @dataclass(slots=True)

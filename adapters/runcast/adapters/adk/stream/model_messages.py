@@ -96,7 +96,8 @@ class ModelMessages:
         return events if tokens is None else counted(events, tokens.get("completion"))
 
     def _text(self, stream: Stream, delta: str) -> list[AgEvent]:
-        return self._blocks.text(stream.id, delta, owner=stream.owner)
+        grown = self._blocks.growth(stream.id, delta)
+        return self._blocks.text(stream.id, delta, owner=stream.owner) if grown is None else [grown]
 
     def _partial_thought(self, stream: Stream, delta: str) -> list[AgEvent]:
         """A thought begins with its first visible character; the blanks before it wait."""
