@@ -213,8 +213,7 @@ class AdkAdapter:
         if session is not None and invocation is not None:
             for question in unasked(live_events(session.events), invocation):
                 await self._runner.session_service.append_event(session, question)
-            model = root if isinstance(self._root, LlmAgent) else None
-            live = live_events(session.events)
+            live, model = live_events(session.events), root if isinstance(self._root, LlmAgent) else None
             if is_whole(live, invocation, model, speakers=heard, adds=self._adds):
                 invocation = None
         if not planned.turns and invocation is None and (session is None or not session.events):

@@ -219,6 +219,6 @@ def _is_answer(event: Event) -> bool:
     parts = parts_of(event)
     if not parts or any(part.function_call for part in parts):
         return False
-    # A model that executes its code itself says more behind the result.
+    # A model that executes its code itself writes on behind the result.
     executes = parts[-1].executable_code or parts[-1].code_execution_result
     return not executes and event.is_final_response()

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from google.adk.agents import parallel_agent
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.invocation_context import InvocationContext
-from google.adk.agents.parallel_agent import (
-    ParallelAgent,  # pyright: ignore[reportDeprecated]  # people have it
-)
 from google.adk.events.event import Event
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
@@ -37,6 +35,7 @@ from runcast.adapters.adk.interrupts import answered
 from runcast.adapters.adk.running.runner import overrides
 from runcast.adapters.adk.stream.complete_event import is_from_user, is_steered, parts_of
 
+PARALLEL = parallel_agent.ParallelAgent  # pyright: ignore[reportDeprecated]  # people have it
 Find = Callable[[Session, Any], Any]
 # a state key that is never stored: ADK makes an event of a callback that changes state
 CARRIER = "temp:runcast"
@@ -92,7 +91,7 @@ class Resumption(BasePlugin):
     def _leave_out_branches(self, ended: Mapping[str, bool]) -> None:
         """ADK does not begin branches that have ended: what is known of them is not for those that a loop begins later."""
         below = names_below(self._root)
-        teams = (team for team in tree(self._root) if isinstance(team, ParallelAgent))  # pyright: ignore[reportDeprecated]
+        teams = (team for team in tree(self._root) if isinstance(team, PARALLEL))
         over = (one.name for team in teams for one in team.sub_agents if ended.get(one.name))
         gone = {name for one in over for name in below[one]}
         self._ended -= gone
@@ -159,7 +158,7 @@ class Resumption(BasePlugin):
     def _repeat(self, member: Member, event: Event, parts: Sequence[types.Part], events: list[Event]) -> None:
         """Let the model say its stored words again, so that ADK does what follows them; they are not stored twice.
 
-        Until it says them ADK does not see them: behind an open call it would wait, and not ask the model.
+        Until then ADK does not see them: behind an open call it would wait, and not ask the model.
         """
         content = types.Content(role="model", parts=list(parts))
         self._answers[member] = LlmResponse(content=content.model_copy(deep=True))
