@@ -15,6 +15,7 @@ from ag_ui.core import (
     Interrupt,
     MessagesSnapshotEvent,
     RawEvent,
+    ReasoningMessageContentEvent,
     RunErrorEvent,
     RunFinishedCancelledOutcome,
     RunFinishedEvent,
@@ -41,6 +42,8 @@ from ag_ui.core import (
 )
 
 from runcast.broadcast import BroadcastConfig, Budget, EnvelopeMapper
+from runcast.broadcast.envelopes.event_payloads import event_handlers
+from runcast.broadcast.envelopes.text_payloads import text_handlers
 from runcast.broadcast.reader import Reader, Take
 from runcast.slim.wire.codec import decode
 from tests.broadcast.entries import Thread, mapped, payloads
@@ -473,3 +476,11 @@ def test_a_mapper_that_begins_inside_a_run_chains_over_nothing_that_it_cannot_ma
                 taken += [each for each in right if each.seq > (reader.last or 0)]
                 break
         assert [(each.seq, each.type) for each in taken] == [(each.seq, each.type) for each in right], cut
+
+
+def test_kinds_that_are_switched_off_have_no_handler() -> None:
+    plain, every = BroadcastConfig(), BroadcastConfig.debug()
+    optional = {StateSnapshotEvent, StateDeltaEvent, ReasoningMessageContentEvent}
+    assert not optional & (event_handlers(plain) | text_handlers(plain)).keys()
+    assert optional <= (event_handlers(every) | text_handlers(every)).keys()
+    assert ActivityDeltaEvent not in event_handlers(replace(every, activity=False))

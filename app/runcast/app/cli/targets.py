@@ -97,7 +97,7 @@ def load(text: str) -> Any:
     found: Any = _guarded(module, partial(_module, module))
     for part in attribute.split("."):
         if not hasattr(found, part):
-            near = get_close_matches(part, vars(found) if hasattr(found, "__dict__") else (), n=1)
+            near = get_close_matches(part, map(str, getattr(found, "__dict__", ())), n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise BadRequest(f"{module} has no {attribute!r}{hint}")
         found = getattr(found, part)

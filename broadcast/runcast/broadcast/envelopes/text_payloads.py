@@ -76,10 +76,11 @@ class Texts:
         return _counted(drafts, text, event)
 
     def room(self, view: RunView, event: Delta) -> int:
-        """The characters of the text that this delta continues which fit into one chunk; 0 if none is open."""
+        """The characters of the text that this delta continues which fit into one chunk; 0 if it begins the text: that
+        has a chunk of its own, so that a watcher's text has the place of its beginning."""
         texts = view.texts if type(event) is TextMessageContentEvent else view.thoughts
         text = texts.get(event.message_id)
-        return 0 if text is None else view.room - len(event.message_id) - len(text.owner or "")
+        return view.room - len(event.message_id) - len(text.owner or "") if text and text.index else 0
 
     def grown(self, view: RunView, last: Delta, delta: str, deltas: int) -> list[Draft]:
         """One chunk for several deltas of a text that have room in it; `delta` is all of them."""
