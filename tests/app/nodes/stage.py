@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from ag_ui.core import RunAgentInput, UserMessage
+from ag_ui.core import Event, RunAgentInput, RunFinishedEvent, RunStartedEvent, UserMessage
 
 from runcast.app import Cast, Run
 from runcast.slim import RunInfo
@@ -69,3 +69,22 @@ async def counting(front: Cast) -> Run:
     async with asyncio.timeout(PATIENCE):
         await run.begun()
     return run
+
+
+@asynccontextmanager
+async def lingering() -> AsyncIterator[tuple[Cast, Run, asyncio.Event]]:
+    """A run that has ended in the log, and whose agent goes on until the event is set."""
+    goes_on = asyncio.Event()
+
+    async def lingers(input: RunAgentInput) -> AsyncIterator[Event]:
+        yield RunStartedEvent(thread_id=input.thread_id, run_id=input.run_id)
+        yield RunFinishedEvent(thread_id=input.thread_id, run_id=input.run_id)
+        await goes_on.wait()
+
+    async with Cast.open("memory://", agents=[lingers], watch=False) as cast:
+        run = await cast.say("t1", "go")
+        try:
+            await ended(cast, run.run_id)
+            yield cast, run, goes_on
+        finally:
+            goes_on.set()

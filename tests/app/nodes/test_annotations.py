@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from ag_ui.core import Event, RunAgentInput, RunFinishedEvent, RunFinishedInterruptOutcome, RunStartedEvent
+from ag_ui.core import RunFinishedInterruptOutcome
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +16,7 @@ from runcast.app.nodes import annotations
 from runcast.broadcast import Broadcaster, MemoryPublisher, Position, channel_for
 from runcast.slim import MemoryStore, RunLog, fold, verify
 from tests.app.agents import Gated, asker, parrot
-from tests.app.nodes.stage import nodes, until
+from tests.app.nodes.stage import lingering, nodes, until
 from tests.app.serving import Served, post_run, serving
 from tests.e2e.oracle import Oracle
 
@@ -42,20 +41,7 @@ async def watched(cast: Cast, thread_id: str = "t1") -> list[dict[str, Any]]:
 
 
 async def test_what_is_noted_as_a_run_ends_is_not_lost_with_it() -> None:
-    goes_on = asyncio.Event()
-
-    async def lingers(input: RunAgentInput) -> AsyncIterator[Event]:
-        yield RunStartedEvent(thread_id=input.thread_id, run_id=input.run_id)
-        yield RunFinishedEvent(thread_id=input.thread_id, run_id=input.run_id)
-        await goes_on.wait()
-
-    async with Cast.open("memory://", agents=[lingers], watch=False) as cast:
-        run = await cast.say("t1", "go")
-
-        async def has_ended() -> bool:
-            return [each.status for each in await cast.log.runs("t1")] == ["completed"]
-
-        await until(has_ended)
+    async with lingering() as (cast, run, goes_on):
         noting = asyncio.create_task(cast.annotations.add("t1", "thumb", UP, id="a"))
         for _ in range(50):
             await asyncio.sleep(0)

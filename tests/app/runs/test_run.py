@@ -21,30 +21,15 @@ from runcast.app import Cast
 from runcast.app.nodes.handover import STEERED
 from runcast.slim import MemoryStore, RunLog
 from runcast.slim.stores.records import Batch
-from tests.app.nodes.stage import until
+from tests.app.nodes.stage import lingering, until
 from tests.app.nodes.test_steer import FRAMEWORKS, whole
 from tests.app.nodes.works import Framework, Works
 
 
 async def test_what_is_announced_behind_the_end_is_not_written() -> None:
-    goes_on = asyncio.Event()
-
-    async def lingers(input: RunAgentInput) -> AsyncIterator[Event]:
-        yield RunStartedEvent(thread_id=input.thread_id, run_id=input.run_id)
-        yield RunFinishedEvent(thread_id=input.thread_id, run_id=input.run_id)
-        await goes_on.wait()
-
-    async with Cast.open("memory://", agents=[lingers], watch=False) as cast:
-        run = await cast.say("t1", "go")
-        try:
-
-            async def has_ended() -> bool:
-                return [each.status for each in await cast.log.runs("t1")] == ["completed"]
-
-            await until(has_ended)
-            assert await cast.run(run.run_id).announce(CustomEvent(name="late", value=1)) is False
-        finally:
-            goes_on.set()
+    async with lingering() as (cast, run, goes_on):
+        assert await cast.run(run.run_id).announce(CustomEvent(name="late", value=1)) is False
+        goes_on.set()
         await run.result()
         assert [each.event.type for each in await cast.log.entries("t1")] == ["RUN_STARTED", "RUN_FINISHED"]
 
