@@ -27,6 +27,7 @@ from runcast.adapters.adk.stream.complete_event import (
     parts_of,
     tally,
 )
+from runcast.adapters.adk.stream.decisions import decides
 from runcast.adapters.adk.stream.extras import extras
 from runcast.adapters.adk.stream.model_messages import ModelMessages
 from runcast.adapters.adk.stream.sent_content import Stream
@@ -156,7 +157,7 @@ class AgentEvents:
         """Begin what was not streamed: the agent's turn, and the model's message."""
         event, reading = it.event, it.reading
         failed = event.error_code not in (None, ABORTED)
-        if not reading.has_content and not failed:
+        if not (reading.has_content or failed or decides(event)):
             return []
         if reading.answers and not reading.text and not reading.calls:
             it.entry, events = self.messages.enter(event)

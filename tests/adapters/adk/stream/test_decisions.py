@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from google.adk.tools import LongRunningFunctionTool
+from google.adk.tools import LongRunningFunctionTool, request_input
 from google.genai import types
 
 from tests.adapters.adk.fakes import agent, call, calls, chunk, text, tokens
@@ -56,7 +56,25 @@ async def test_a_transfer_continues_it(oracle: Oracle):
     run = await stage.say("hi")
     await stage.check(oracle)
     assert run[-1].type.value == "RUN_FINISHED"
-    assert decided(stage)[-1] == []
+    assert decided(stage) == [[("transfer", "continue", "billing")], [], []]
+    steps = [event for event in run if event.type.value == "STEP_FINISHED"]
+    assert [(it.step_name, it.metadata["runcast"]["usage"]["total"]) for it in steps] == [
+        ("root", 8),
+        ("billing", 8),
+    ]
+
+
+@pytest.mark.oracle
+async def test_a_question_alone_stops_it(oracle: Oracle):
+    """A tool that waits, and one that a model itself asks by."""
+    for tool, name in ((LongRunningFunctionTool(ask), "ask"), (request_input, "adk_request_input")):
+        stage = Stage(agent("root", calls(call(name, {"message": "Which?"})), text("done"), tools=[tool]))
+        run: Any = await stage.say("hi")
+        await stage.check(oracle)
+        step = next(event for event in run if event.type.value == "STEP_FINISHED")
+        noted = step.metadata["runcast"]["continuation"]
+        assert [it["reason"] for it in noted["evaluations"]] == [name]
+        assert noted["should_continue"] is False
 
 
 async def test_a_limit_stops_it():
