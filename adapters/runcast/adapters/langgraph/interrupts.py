@@ -60,7 +60,7 @@ class Pending:
         found = [
             to_interrupt(
                 each,
-                call_id=self._calls.get(key) or _call_meant(_field(each, "value"), calls),
+                call_id=self._calls.get(key) or call_meant(_field(each, "value"), calls),
                 owner=self._owners.get(key),
             )
             for key, each in self._asked.items()
@@ -127,13 +127,15 @@ def _message(value: Any) -> str | None:
     return "\n\n".join(text for text in texts if isinstance(text, str)) or None
 
 
-def _call_meant(value: Any, calls: Sequence[Mapping[str, Any]]) -> str | None:
+def call_meant(value: Any, calls: Sequence[Mapping[str, Any]]) -> str | None:
     """The call that an approval of one action is about."""
     requests = listed(as_mapping(value).get("action_requests"))
-    if requests is None or len(requests) != 1:
+    actions = [as_mapping(each) for each in requests or ()]
+    actions = actions or [as_mapping(each["action_request"]) for each in _inbox(value)]
+    if len(actions) != 1:
         return None
-    asked = (as_mapping(requests[0]).get("name"), as_mapping(requests[0]).get("args"))
-    meant = [call["id"] for call in calls if (call["name"], call["args"]) == asked]
+    asked = (actions[0].get("name", actions[0].get("action")), actions[0].get("args"))
+    meant = [str(call["id"]) for call in calls if (call["name"], call["args"]) == asked]
     return meant[0] if len(meant) == 1 else None
 
 
@@ -142,7 +144,7 @@ def _call_meant(value: Any, calls: Sequence[Mapping[str, Any]]) -> str | None:
 
 def asked_value(interrupt: Interrupt) -> Any:
     """The value that the graph asked with, as far as it travels with the interrupt."""
-    return metadata_of(interrupt).get("value")
+    return metadata_of(interrupt).get("value", interrupt.message)
 
 
 def schema_of(value: Any) -> dict[str, Any] | None:

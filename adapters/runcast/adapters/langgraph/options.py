@@ -99,6 +99,8 @@ class ClientView:
     """Results of calls that a stopped step left open."""
     held: Collection[str] = ()
     """Messages of the graph that are shown when it has rewritten them."""
+    settled: Collection[str] = ()
+    """Calls that the client has decided about: it need not answer them itself."""
     answerable: bool = True
     """Whether an answer can reach the graph; without a checkpointer none can."""
     breakpoints: bool = False
@@ -117,5 +119,6 @@ class ClientFields(TypedDict, total=False):
     order: Sequence[str]
     results: Sequence[ToolMessage]
     held: Collection[str]
+    settled: Collection[str]
     answerable: bool
     breakpoints: bool

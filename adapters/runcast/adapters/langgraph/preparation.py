@@ -27,6 +27,7 @@ from runcast.adapters.langgraph.intake.breakpoints import (
 )
 from runcast.adapters.langgraph.intake.checkpoint_review import Review
 from runcast.adapters.langgraph.intake.client_channels import client_values
+from runcast.adapters.langgraph.intake.command import with_answers
 from runcast.adapters.langgraph.intake.messages import to_agui, to_langchain
 from runcast.adapters.langgraph.intake.plan import (
     Plan,
@@ -39,13 +40,15 @@ from runcast.adapters.langgraph.intake.plan import (
     plan,
     recalled,
     resumed_from,
+    settled,
     with_results,
 )
 from runcast.adapters.langgraph.intake.run_context import client_configurable, client_input, run_context
-from runcast.adapters.langgraph.interrupts import breakpoint_at, to_interrupt
+from runcast.adapters.langgraph.interrupts import breakpoint_at, call_meant, to_interrupt
 from runcast.adapters.langgraph.options import ClientFields, LangGraphOptions
 from runcast.adapters.langgraph.probe import Probe
 from runcast.adapters.langgraph.running.graphs_inside import GraphsInside, Read
+from runcast.adapters.langgraph.stream.graph_messages import open_calls
 from runcast.adapters.langgraph.stream.graph_state import as_state
 from runcast.adapters.langgraph.stream.parts import Part, messages_of
 from runcast.slim.values.type_guards import as_mapping
@@ -105,7 +108,7 @@ class Preparation:
         if self.stores and (thread is None or (thread.unfinished and self.local)):
             state = yield Read(graph, "get_state", where)
             stored, thread = thread is None, self._found(state, thread)
-            if stored and thread and input.resume and state.interrupts and self.has_breakpoints:
+            if stored and thread and state.interrupts and self.has_breakpoints:
                 stands = yield from inner.stands(graph, state)
                 beside = [breakpoint_at(thread.checkpoint_id)] if stands is not None else []
                 thread = replace(thread, interrupts=[*thread.interrupts, *beside])
@@ -113,6 +116,7 @@ class Preparation:
             thread is not None and self.local and (yield Read(graph.checkpointer, "get_tuple", where)) is None
         ):
             thread = None  # pruned, or the checkpointer is new: the bare tuple costs less than a state
+        input = with_answers(input, () if thread is None else thread.interrupts)
         replayed = resume if thread is None else None
         asked = plan(recalled(input, replayed), thread, self._options, now=datetime.now(UTC))
         if anew and thread is not None:
@@ -168,6 +172,7 @@ class Preparation:
         client = ClientFields(
             known=known.difference(corrections.gone, corrections.held),
             held=corrections.held,
+            settled=() if thread is None else settled(input, thread.interrupts),
             aliases=aliases,
             resumed_from=resumed,
             shown=corrections.shown,
@@ -250,7 +255,8 @@ class Preparation:
         held = messages_of(state.values, self._options.messages_key) if held is None else held
         messages = [message for message in held or () if message.id not in waiting]
         checkpoint_id = _checkpoint_of(state)
-        interrupts = [to_interrupt(each) for each in state.interrupts]
+        calls = open_calls(messages)
+        interrupts = [to_interrupt(each, call_id=call_meant(each.value, calls)) for each in state.interrupts]
         if state.next and not interrupts:
             interrupts = [breakpoint_at(checkpoint_id)]
         return Thread(of_graph(messages), interrupts, bool(state.next), checkpoint_id)

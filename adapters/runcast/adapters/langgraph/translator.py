@@ -73,7 +73,7 @@ class LangGraphTranslator:
         self._blocks = OpenBlocks(clock=clock)
         self._guard = Guard(self._blocks, clock=clock)
         self._results = Results(self._blocks, answered=self._client.known)
-        self._shown = ShownMessages(self._client.shown, self._results, clock)
+        self._shown = ShownMessages(self._client.shown, self._results, clock, settled=self._client.settled)
         self._emission = Emission(
             self._blocks, self._results, options, clock, is_shown=self._shown.holds_call
         )

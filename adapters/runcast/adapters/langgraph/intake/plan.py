@@ -17,6 +17,7 @@ from ag_ui.core import Interrupt, Message, RunAgentInput, ToolMessage
 from runcast.adapters.adapter import ResumePoint
 from runcast.adapters.errors import InvalidInput
 from runcast.adapters.langgraph.intake.answers import answers
+from runcast.adapters.langgraph.interrupts import is_meant
 from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.stream.positions import place_of
 
@@ -270,6 +271,16 @@ def known_ids(messages: Sequence[Message], thread: Thread | None, asked: Plan) -
     if asked.before is not None:
         return sent | set(ids[: ids.index(asked.before)])
     return sent | (set(ids) - held_back(thread.messages) if thread.unfinished else set(ids))
+
+
+def settled(input: RunAgentInput, pending: Sequence[Interrupt]) -> set[str]:
+    """The calls about which this input answers a question, unless the client may have to carry them out itself."""
+    answered = [entry.interrupt_id for entry in input.resume or ()]
+    decided = {each.tool_call_id for each in pending if any(is_meant(given, each.id) for given in answered)}
+    offered = {tool.name for tool in input.tools or ()}
+    calls = [call for each in input.messages for call in getattr(each, "tool_calls", None) or ()]
+    others = {call.id for call in calls if call.function.name not in offered}
+    return {call for call in decided if call is not None and (call in others or not offered)}
 
 
 def resumed_from(asked: Plan, thread: Thread | None) -> str | None:

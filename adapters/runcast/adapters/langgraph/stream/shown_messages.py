@@ -42,7 +42,15 @@ class Unsettled:
 class ShownMessages:
     """The client's view of one run's conversation; unknown if `shown` is None."""
 
-    def __init__(self, shown: Sequence[Message] | None, results: Results, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        shown: Sequence[Message] | None,
+        results: Results,
+        clock: Clock | None = None,
+        *,
+        settled: Collection[str] = (),
+    ) -> None:
+        self._settled = settled  # calls that the client has decided about
         self._view = None if shown is None else Conversation(shown)
         self._results = results
         self._clock = clock
@@ -64,7 +72,9 @@ class ShownMessages:
         return self._view is not None and self._view.holds_call(call_id)
 
     def waits(self, call_id: str) -> bool:
-        """Whether the client has to answer this call: it shows no result, and the call is no subagent's."""
+        """Whether the client has to answer this call: it shows no result, and the call is no subagent's or decided."""
+        if call_id in self._settled:
+            return False
         for message in () if self._view is None else reversed(self._view.history):
             if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
                 return False
