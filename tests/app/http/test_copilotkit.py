@@ -6,8 +6,18 @@
 
 from __future__ import annotations
 
-from tests.app.serving import sent, serving
+from typing import Any
 
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
+
+from runcast.app import Cast
+from tests.app.serving import run_input, sent, serving
+from tests.e2e.oracle import Oracle
+
+HI = [{"id": "u1", "role": "user", "content": "hi"}]
 HEADERS = {
     "content-type": "application/json",
     "accept": "text/event-stream",
@@ -33,3 +43,33 @@ async def test_its_request_is_answered_with_a_run() -> None:
     assert (told[0]["type"], told[-1]["type"]) == ("RUN_STARTED", "RUN_FINISHED")
     assert told[-1]["threadId"] == "ck-1"
     assert "".join(each.get("delta", "") for each in told) == "hello from copilot "
+
+
+def ask(state: MessagesState) -> dict[str, Any]:
+    return {"messages": [("ai", f"got {interrupt({'question': 'Which?'})}")]}
+
+
+@pytest.mark.oracle
+async def test_its_hook_for_langgraph_answers_a_question_that_is_a_custom_event(oracle: Oracle) -> None:
+    """`useLangGraphInterrupt`: no outcome, and the answer beside the question's value in `forwardedProps.command`."""
+    builder = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    async with serving(Cast.open("memory://", agents=[graph])) as host:
+        path = f"/agents/{next(iter(host.cast.agents))}?interrupts=on_interrupt"
+
+        async def post(run: str, **props: Any) -> list[dict[str, Any]]:
+            body = run_input("hi", run=run, forwardedProps=props, messages=HI)
+            async with host.http.stream("POST", path, json=body) as answer:
+                assert answer.status_code == 200, await answer.aread()
+                return [each.event async for each in sent(answer)]
+
+        asked = await post("r1")
+        assert oracle.earlier(asked)["ok"]
+        assert (asked[-2]["name"], asked[-2]["value"]) == ("on_interrupt", '{"question":"Which?"}')
+        assert "outcome" not in asked[-1]
+        assert (await host.cast.log.runs("t1"))[-1].status == "interrupted"  # the log has it as 1.0 does
+        command = {"resume": "red", "interruptEvent": asked[-2]["value"]}
+        told = await post("r2", command=command)
+        assert "".join(each.get("delta", "") for each in told if "delta" in each) == "got red"
+        wrong = await host.http.post(path.replace("on_interrupt", "no"), json=run_input("hi", run="r3"))
+        assert wrong.status_code == 400

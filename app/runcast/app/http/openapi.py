@@ -82,6 +82,10 @@ PARAMETERS: dict[str, Parameter] = {
         "what becomes of the message while a run is active",
         {"enum": list(get_args(OnBusy))},
     ),
+    "interrupts": Parameter(
+        "how a run's end asks: by its outcome, or by CUSTOM events as clients of ag-ui-langgraph know it",
+        {"enum": ["outcome", "on_interrupt"]},
+    ),
     "token": Parameter("a token for this thread, from `POST /broadcasting/token`", {"type": "string"}),
     "Last-Event-ID": Parameter(
         "the id of the last event received, as it was; overrides `after` and `epoch`",

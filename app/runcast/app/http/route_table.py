@@ -68,9 +68,9 @@ async def description(request: ApiRequest) -> Answer:
 
 
 ROUTES: tuple[ApiRoute, ...] = (
-    ApiRoute("run", "POST", "/", "thread", r.run_agent, {STREAM: None}, accepts={JSON: RunInput}, reads=("on_busy",), errors=STARTS),
+    ApiRoute("run", "POST", "/", "thread", r.run_agent, {STREAM: None}, accepts={JSON: RunInput}, reads=("on_busy", "interrupts"), errors=STARTS),
     ApiRoute("agents", "GET", "/agents", "host", r.agents, {JSON: AgentList}),
-    ApiRoute("run_agent", "POST", "/agents/{agent}", "thread", r.run_agent, {STREAM: None}, accepts={JSON: RunInput}, reads=("on_busy",), errors=STARTS),
+    ApiRoute("run_agent", "POST", "/agents/{agent}", "thread", r.run_agent, {STREAM: None}, accepts={JSON: RunInput}, reads=("on_busy", "interrupts"), errors=STARTS),
     ApiRoute("agent", "GET", "/agents/{agent}", "host", r.agent, {JSON: AgentRow}, errors=(404,)),
     ApiRoute("capabilities", "GET", "/agents/{agent}/capabilities", "host", r.capabilities, {JSON: AgentCapabilities}, errors=(404,)),
     ApiRoute("drawing", "GET", "/agents/{agent}/graph", "host", r.drawing, {JSON: Graph}, errors=(404,)),

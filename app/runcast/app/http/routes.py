@@ -50,6 +50,7 @@ from runcast.app.nodes.handover import OnBusy
 from runcast.app.nodes.requests import threads_of
 from runcast.app.runs.run import Run
 from runcast.app.skins import ai_sdk
+from runcast.app.skins.earlier_clients import ON_INTERRUPT, form_of
 from runcast.app.skins.ui_messages import Request as ChatRequest
 from runcast.app.tenants.cursors import seal, unseal
 from runcast.app.tenants.tokens import LIFETIME, watch_token
@@ -250,8 +251,12 @@ async def run_agent(request: ApiRequest, name: str | None = None) -> EventStream
     await request.allow_thread(given.thread_id)
     cast = request.cast
     on_busy: Any = request.query.get("on_busy")
+    interrupts = request.query.get("interrupts", "outcome")
+    if interrupts not in ("outcome", ON_INTERRUPT):
+        raise BadRequest("interrupts must be outcome or on_interrupt")
     run = await cast.take(cast.agent(_agent(cast, name)), given, on_busy=on_busy)
-    return EventStream(of_run(run, cast.log), request.options.keepalive)
+    form = form_of(given, on_interrupt=interrupts == ON_INTERRUPT)
+    return EventStream(of_run(run, cast.log, form), request.options.keepalive)
 
 
 async def token(request: ApiRequest) -> Answer:

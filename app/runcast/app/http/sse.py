@@ -21,6 +21,7 @@ from runcast.app.errors import BadRequest, Gone, Over
 from runcast.app.host.followers import entries_of
 from runcast.app.nodes.handover import STEERED, RemoteRun
 from runcast.app.runs.run import Run
+from runcast.app.skins.earlier_clients import Form
 from runcast.broadcast import Position
 from runcast.slim import Entry, ReaderTooSlow, RunLog, SlimError, encode_sse
 from runcast.slim.wire.codec import AnyEvent
@@ -74,8 +75,8 @@ async def _portions(log: RunLog, thread_id: str, at: int | None, after: int | No
         return  # the reader comes back with its position: a slow one goes on, others get the error then
 
 
-async def of_run(run: Run, log: RunLog) -> AsyncGenerator[bytes]:
-    """One run from its start to its end; one that is cut short ends with an error event without an id."""
+async def of_run(run: Run, log: RunLog, form: Form | None = None) -> AsyncGenerator[bytes]:
+    """One run from its start to its end, in the client's `form`; one that is cut short ends with an error event without an id."""
     ended = False
     try:
         await run.begun()  # immediate, unless the run waits for a worker
@@ -88,7 +89,10 @@ async def of_run(run: Run, log: RunLog) -> AsyncGenerator[bytes]:
                 if entry.run_id != run.run_id:
                     break
                 ended = isinstance(entry.event, RunFinishedEvent | RunErrorEvent)
-                yield _sse(entry)
+                *before, last = (entry.event,) if form is None else form(entry.event)
+                for each in before:  # a position holds once all of its events are applied
+                    yield encode_sse(each)
+                yield encode_sse(last, _place(entry))
     except (Over, SlimError):  # `Over`: a message that waited was taken back
         pass  # reported below
     finally:
@@ -136,4 +140,8 @@ async def _joined_place(log: RunLog, thread_id: str, last_event_id: str) -> tupl
 
 
 def _sse(entry: Entry) -> bytes:
-    return encode_sse(entry.event, f"{entry.history}:{entry.seq}")
+    return encode_sse(entry.event, _place(entry))
+
+
+def _place(entry: Entry) -> str:
+    return f"{entry.history}:{entry.seq}"

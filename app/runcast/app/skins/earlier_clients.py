@@ -1,0 +1,72 @@
+"""A run in the forms that AG-UI's clients before 1.0 read, CopilotKit's among them. Pure: an event in, events out.
+
+A client of 1.0 states its version with its input. Earlier ones refuse an outcome that is `cancelled` or names calls, and
+a tool result of several parts. Clients that know LangGraph's questions only as CUSTOM `on_interrupt` answer by
+`forwardedProps.command`, which they cannot once an outcome has named the questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ag_ui.core import (
+    CustomEvent,
+    RunAgentInput,
+    RunFinishedEvent,
+    RunFinishedInterruptOutcome,
+    RunFinishedSuccessOutcome,
+    ToolCallResultEvent,
+)
+
+from runcast.broadcast.json_bytes import dumps
+from runcast.slim.folding.run_metadata import metadata_of
+from runcast.slim.wire.codec import AnyEvent
+
+Form = Callable[[AnyEvent], list[AnyEvent]]
+ON_INTERRUPT = "on_interrupt"
+E = TypeVar("E", RunFinishedEvent, ToolCallResultEvent)
+
+
+def form_of(input: RunAgentInput, *, on_interrupt: bool = False) -> Form | None:
+    """The form for the client that sent this input; None if it reads events as they are."""
+    if on_interrupt:
+        return with_on_interrupt
+    return earlier if input.protocol_version is None else None
+
+
+def earlier(event: AnyEvent) -> list[AnyEvent]:
+    """An event as every client reads it."""
+    if isinstance(event, ToolCallResultEvent) and not isinstance(event.content, str):
+        parts = [each.model_dump(mode="json", by_alias=True) for each in event.content]
+        return [_changed(event, content=dumps(parts).decode())]
+    if isinstance(event, RunFinishedEvent) and _is_refused(event.outcome):
+        return [_changed(event)]
+    return [event]
+
+
+def with_on_interrupt(event: AnyEvent) -> list[AnyEvent]:
+    """An event as ag-ui-langgraph would send it: a question is a CUSTOM event before an end without outcome."""
+    outcome = event.outcome if isinstance(event, RunFinishedEvent) else None
+    if not isinstance(event, RunFinishedEvent) or not isinstance(outcome, RunFinishedInterruptOutcome):
+        return earlier(event)
+    asked: list[AnyEvent] = []
+    for each in outcome.interrupts:
+        value = metadata_of(each).get("value", each.message)
+        value = {"id": each.id, "reason": each.reason} if value is None else value  # a breakpoint
+        text = value if isinstance(value, str) else dumps(value).decode()
+        owner: dict[str, Any] = {"subagent_run_id": each.subagent_run_id} if each.subagent_run_id else {}
+        asked.append(CustomEvent(name=ON_INTERRUPT, value=text, **owner))
+    return [*asked, _changed(event)]
+
+
+def _is_refused(outcome: Any) -> bool:
+    if isinstance(outcome, RunFinishedSuccessOutcome):
+        return outcome.pending_tool_call_ids is not None
+    return outcome is not None and outcome.type == "cancelled"
+
+
+def _changed(event: E, **changes: Any) -> E:
+    """The event without its outcome, or with another content; what else it carries stays as it is."""
+    kept = {name: value for name, value in event if name in event.model_fields_set and name != "outcome"}
+    return type(event)(**{**kept, **(event.model_extra or {}), **changes})
