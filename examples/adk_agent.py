@@ -2,6 +2,8 @@
 
 The model is a script, so that this runs without a network: put `"gemini-flash-latest"` in its place.
 
+Install: `pip install "runcast[adk]"`.
+
 Look at: RUN_FINISHED with an interrupt, and the second run that takes up the call with its answer.
 """
 

@@ -2,6 +2,8 @@
 
 The model is a script, so that this runs without a network: put `"gemini-flash-latest"` in its place.
 
+Install: `pip install "runcast[adk]"`.
+
 Look at: the AG-UI events between the lines of your own loop.
 """
 

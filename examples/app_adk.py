@@ -2,6 +2,8 @@
 
 Start it with `uvicorn app_adk:app` and open http://localhost:8000 with the token that it logs.
 
+Install: `pip install "runcast[adk,cli]"`.
+
 Look at: two tabs with the same thread, which show the same words at the same time.
 """
 

@@ -2,6 +2,8 @@
 
 Start it with `uvicorn app_create_agent:app` and open http://localhost:8000 with the token that it logs.
 
+Install: `pip install "runcast[langgraph,cli]" langchain`.
+
 Look at: the tool call as a card, with its arguments and its result.
 """
 

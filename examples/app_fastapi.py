@@ -4,6 +4,8 @@ Ask it as an AG-UI client at `/agent/`, or open `/agent/` for the page.
 
 Start it with `uvicorn app_fastapi:app`.
 
+Install: `pip install "runcast[cli]" fastapi`.
+
 Look at: a second user, who gets 403 for the first one's threads.
 """
 

@@ -2,6 +2,8 @@
 
 Start it with `uvicorn app_functional:app` and open http://localhost:8000 with the token that it logs.
 
+Install: `pip install "runcast[langgraph,cli]"`.
+
 Look at: the page after a reload, which shows the conversation again.
 """
 

@@ -2,6 +2,8 @@
 
 Start it with `uvicorn app_openai_agents:app` and open http://localhost:8000 with the token that it logs.
 
+Install: `pip install "runcast[cli]" openai-agents`.
+
 Look at: `forecaster`. The SDK has no AG-UI of its own; three of its events become text, calls and results.
 """
 

@@ -2,6 +2,8 @@
 
 Start it with `uvicorn app_pydantic_ai:app` and open http://localhost:8000 with the token that it logs.
 
+Install: `pip install "runcast[cli]" "pydantic-ai-slim[ag-ui]"`.
+
 Look at: the call of `weather`, with its arguments and its result.
 """
 

@@ -2,6 +2,8 @@
 
 Start it with `uvicorn app_watch:app` and open http://localhost:8000.
 
+Install: `pip install "runcast[cli]" fastapi`.
+
 Look at: the page's few lines of script, and what happens to the words when you stop and start uvicorn.
 """
 

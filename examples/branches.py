@@ -2,6 +2,8 @@
 
 Give it the URL of a store: `python branches.py sqlite:///trip.db`, `memory://`, `postgresql://user@host/name`.
 
+Install: `pip install runcast`.
+
 Look at: what run3 sees, which is run1 and nothing of run2.
 """
 

@@ -3,6 +3,8 @@
 The model is a script, so that this runs without a network: put `"gemini-flash-latest"` in its place.
 `MemoryPublisher` stands for where your watchers are: a `Hub`, or `open_publisher("reverb://key:secret@host:8080/1001")`.
 
+Install: `pip install "runcast[adk]"`.
+
 Look at: the envelopes at the end, a status before and after, and the text as one chunk.
 """
 

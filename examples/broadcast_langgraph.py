@@ -2,6 +2,8 @@
 
 `MemoryPublisher` stands for where your watchers are: a `Hub`, or `open_publisher("reverb://key:secret@host:8080/1001")`.
 
+Install: `pip install "runcast[langgraph]"`.
+
 Look at: the envelopes at the end, a status before and after each step.
 """
 

@@ -3,6 +3,8 @@
 python examples/fastapi_hub.py --assets FOLDER     with pusher.min.js and echo.iife.js in FOLDER, then open the page
 python examples/fastapi_hub.py --once              watches its own run over a WebSocket, prints it, and ends
 
+Install: `pip install "runcast[cli]" fastapi`.
+
 Look at: the page's position, with which a reload continues where it was.
 """
 # run: --once

@@ -1,5 +1,7 @@
 """`create_agent` with a tool that asks first: the run ends with an interrupt, its answer starts the next run.
 
+Install: `pip install "runcast[langgraph]" langchain`.
+
 Look at: the outcome of the first run, and the id with which the second one answers.
 """
 

@@ -1,5 +1,7 @@
 """Callbacks only: the program keeps calling `graph.invoke` itself, and its runs are told all the same.
 
+Install: `pip install "runcast[langgraph]"`.
+
 Look at: the events, though the program still calls `graph.invoke`.
 """
 

@@ -1,5 +1,7 @@
 """A plain StateGraph as AG-UI events: give the graph to an adapter, run it, print what a client would get.
 
+Install: `pip install "runcast[langgraph]"`.
+
 Look at: one TEXT_MESSAGE_CONTENT for each word that the model streams.
 """
 

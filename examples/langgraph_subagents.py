@@ -1,5 +1,7 @@
 """An agent that calls another: what the inner one says is attributed to it (`subagentRunId`).
 
+Install: `pip install "runcast[langgraph]" langchain`.
+
 Look at: the lines of the researcher between those of its boss.
 """
 

@@ -4,6 +4,8 @@
 
 Without REVERB_URL it starts a hub of its own, which takes the same requests.
 
+Install: `pip install "runcast[cli]"`.
+
 Look at: `stats()`, which counts what was sent, merged and refused.
 """
 

@@ -3,6 +3,8 @@
     uvicorn --factory remote_adk:app --port 9000
     runcast attach http://localhost:9000/agent
 
+Install: `pip install "runcast[remote,cli]" ag_ui_adk`.
+
 Look at: two tabs with the same thread, which show the same words at the same time. The server alone answers one of them.
 """
 

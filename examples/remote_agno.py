@@ -3,6 +3,8 @@
     uvicorn remote_agno:app --port 9000
     runcast attach http://localhost:9000/agent/agui
 
+Install: `pip install "runcast[remote,cli]" agno ag-ui-protocol fastapi python-multipart`.
+
 Look at: the second turn. Without a `db` the agent sees only the newest message; the conversation is in runcast's log.
 """
 

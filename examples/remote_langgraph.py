@@ -3,6 +3,8 @@
     uvicorn remote_langgraph:app --port 9000
     runcast attach http://localhost:9000/agent
 
+Install: `pip install "runcast[remote,cli]" ag-ui-langgraph fastapi`.
+
 Look at: say "ask". The question comes from the other server, and your answer goes back to it.
 """
 

@@ -3,6 +3,8 @@
     uvicorn remote_pydantic_ai:app --port 9000
     runcast attach http://localhost:9000/agent
 
+Install: `pip install "runcast[remote,cli]" "pydantic-ai-slim[ag-ui]"`.
+
 Look at: the page after a reload. Pydantic AI keeps nothing; the conversation is in runcast's log.
 """
 

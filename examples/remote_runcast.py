@@ -3,6 +3,8 @@
     uvicorn remote_runcast:app --port 9000
     runcast attach "http://localhost:9000/agents/parrot?token=…"     # with the token that the first one logs
 
+Install: `pip install "runcast[remote,cli]"`.
+
 Look at: stop the front in the middle of an answer. The agent's own host finishes it; the front can ask again.
 """
 

@@ -3,6 +3,8 @@
 Writes three runs as a producer streams them, token by token, to a JSON Lines file, reads them back as after a
 reload, checks them, and restores the branch alone. Prints what each way of keeping them weighs.
 
+Install: `pip install runcast`.
+
 Look at: the table, and the restored conversation, which has nothing of the sibling branch.
 """
 

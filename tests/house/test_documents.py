@@ -4,21 +4,28 @@ A block fenced `python` is a program of its own, and is run. An example says in 
 
     # run: --once            arguments for a run that ends by itself
     # needs: node, redis     programs without which it is left out (and fails in CI)
+    Install: `pip install …`.   for its reader, in the docstring
     # /// script             needs other packages than ours: tests/app/test_remote_examples.py runs it
 """
 
 from __future__ import annotations
 
+import ast
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from runcast.broadcast import open_publisher, publishers
 from tests.conftest import missing
@@ -80,6 +87,55 @@ def test_an_example_runs(example: Source, tmp_path: Path):
         if shutil.which(program) is None:
             missing(f"{example.name} needs {program} on PATH")
     run(str(example.path), *head(example, "run"), cwd=tmp_path)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.path.stem)
+def test_an_example_says_what_to_install(example: Source):
+    """Each module that it imports, and uvicorn where it is started with it, comes with what `pip install …` names."""
+    named = re.search(r"^Install: `pip install (.+)`\.$", example.text, re.MULTILINE)
+    assert named
+    installed = {name for each in shlex.split(named[1]) for name in distributions(Requirement(each))}
+    used = {node.module or "" for node in ast.walk(example.tree) if isinstance(node, ast.ImportFrom)}
+    used |= {
+        each.name for node in ast.walk(example.tree) if isinstance(node, ast.Import) for each in node.names
+    }
+    used |= set(re.findall(r"(?:`|^    )(uvicorn) ", example.text, re.MULTILINE))
+    modules = {each.partition(".")[0] for each in used} - sys.stdlib_module_names
+    known = providers()
+    assert [each for each in modules if not installed & known.get(each, {each})] == []
+
+
+@cache
+def providers() -> dict[str, set[str]]:
+    """The distributions of each module."""
+    return {
+        module: {canonicalize_name(each) for each in names}
+        for module, names in packages_distributions().items()
+    }
+
+
+@cache
+def needs(name: str) -> list[Requirement]:
+    """What a distribution needs, extras too; nothing when it is for another system."""
+    try:
+        return [Requirement(text) for text in requires(name) or ()]
+    except PackageNotFoundError:
+        return []
+
+
+def distributions(wanted: Requirement) -> set[str]:
+    """The distributions that come with a requirement."""
+    found, open_ends = set[tuple[str, str]](), [wanted]
+    while open_ends:
+        each = open_ends.pop()
+        name = canonicalize_name(each.name)
+        for extra in {"", *each.extras}:
+            if (name, extra) not in found:
+                found.add((name, extra))
+                open_ends += [
+                    one for one in needs(name) if one.marker is None or one.marker.evaluate({"extra": extra})
+                ]
+    return {name for name, _ in found}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())

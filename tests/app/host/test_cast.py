@@ -181,7 +181,7 @@ async def test_unknown_things_are_told_in_sentences(cast: Cast) -> None:
             await awaited
     with pytest.raises(BadRequest, match="name the agent to run; there are: parrot, asker"):
         await cast.say("t", "x")
-    with pytest.raises(BadRequest, match="a int is no agent"):
+    with pytest.raises(BadRequest, match="an object of the class int is no agent"):
         as_adapter(7)
 
 

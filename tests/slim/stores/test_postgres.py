@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import psycopg
@@ -40,6 +42,33 @@ async def end_connections(url: str, which: str) -> None:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE %s AND pid <> pg_backend_pid()",
             (which,),
         )
+
+
+async def test_what_the_server_refuses_for_good_is_said_at_once_without_the_password(postgres_server: str):
+    async with await psycopg.AsyncConnection.connect(postgres_server, autocommit=True) as connection:
+        await connection.execute("CREATE ROLE guarded LOGIN PASSWORD 'right'")
+        (row,) = await (await connection.execute("SHOW hba_file")).fetchall()
+        rules = await asyncio.to_thread(Path(row[0]).read_text)
+        await asyncio.to_thread(
+            Path(row[0]).write_text,
+            f"host all barred all reject\nhost all guarded all scram-sha-256\n{rules}",
+        )
+        await connection.execute("SELECT pg_reload_conf()")
+    place = postgres_server.partition("@")[2].partition("/")[0]
+    refused = {
+        f"nobody:s3cret@{place}/runcast": 'no role "nobody"',
+        f"runcast:s3cret@{place}/none": 'no database "none"',
+        f"guarded:s3cret@{place}/runcast": 'wrong user or password .user "guarded".',
+        f"guarded@{place}/runcast": "asks for a password",
+        f"barred:s3cret@{place}/runcast": 'admits no host .*, user "barred"',
+    }
+    for address, reason in refused.items():
+        database = PostgresDatabase(
+            f"postgresql://{address}", timeout_ms=600_000
+        )  # it does not wait that long
+        with pytest.raises(StoreError, match=reason) as caught:
+            await asyncio.wait_for(database.open(), 60)
+        assert "s3cret" not in "".join(format_exception(caught.value))
 
 
 async def test_an_append_rings_in_another_store(url: str):

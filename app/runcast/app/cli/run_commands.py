@@ -22,9 +22,12 @@ TARGET = (
     "module:name or path.py:name, a folder with langgraph.json or ADK agents, or the URL of an AG-UI agent."
 )
 
-Url = Annotated[str | None, typer.Option(help="The log's store, e.g. sqlite:///runs.db or postgresql://…")]
-Host = Annotated[str | None, typer.Option(help="The address to listen at.")]
-Port = Annotated[int | None, typer.Option(help="0 takes any free port.")]
+Url = Annotated[
+    str | None,
+    typer.Option(help="The log's store, e.g. postgresql://…; by default sqlite:///runcast.db, here."),
+]
+Host = Annotated[str | None, typer.Option(help="The address to listen at; by default 127.0.0.1.")]
+Port = Annotated[int | None, typer.Option(help="By default 8000; 0 takes any free port.")]
 Broadcast = Annotated[str | None, typer.Option(help="A publisher besides the hub: reverb://…, redis://…")]
 Preset = Annotated[str | None, typer.Option(help="How much is broadcast: minimal, standard, debug.")]
 Name = Annotated[str | None, typer.Option(help="The agent's name; by default its own, or its file's.")]

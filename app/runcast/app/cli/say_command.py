@@ -25,7 +25,9 @@ def say(
     thread: Annotated[str, typer.Argument(help="The thread's id.", autocompletion=thread_ids)],
     message: Annotated[str, typer.Argument(help="The message.")],
     agent: Annotated[str | None, typer.Option(help="The agent; by default the thread's.")] = None,
-    url: Annotated[str | None, typer.Option(help="The log's store; by default RUNCAST_URL.")] = None,
+    url: Annotated[
+        str | None, typer.Option(help="The log's store; by default sqlite:///runcast.db, here.")
+    ] = None,
     queue: Annotated[bool, typer.Option("--queue", help="While a run is active: wait for its end.")] = False,
     steer: Annotated[bool, typer.Option("--steer", help="Hand it to the agent while it works.")] = False,
     interrupt: Annotated[bool, typer.Option("--interrupt", help="Stop the active run, and follow.")] = False,

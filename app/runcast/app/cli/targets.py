@@ -10,6 +10,8 @@ import importlib.util
 import inspect
 import os
 import sys
+import sysconfig
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -181,7 +183,24 @@ def _guarded(what: str, call: Callable[[], Any]) -> Any:
             hint = f"; {_remedy(error.name or '')}"
         elif "api_key" in text.lower() or "api key" in text.lower():
             hint = "; set the key in the environment, or give --env-file .env"
-        raise BadRequest(f"{what} cannot be imported: {kind}: {text}{hint}") from error
+        raise BadRequest(f"{what} cannot be imported: {kind}: {text}{_place(error)}{hint}") from error
+
+
+def _place(error: Exception) -> str:
+    """The last line of the user's own code that an error passed; nothing when it passed none, or its text has the place."""
+    if isinstance(error, SyntaxError):
+        return ""
+    passed = [
+        (Path(frame.f_code.co_filename), line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not frame.f_globals.get("__name__", "").startswith("runcast.")
+    ]
+    own = [f" ({file}, line {line})" for file, line in passed if file.is_file() and not _is_installed(file)]
+    return own[-1] if own else ""
+
+
+def _is_installed(file: Path) -> bool:
+    return "site-packages" in file.parts or file.is_relative_to(sysconfig.get_path("stdlib"))
 
 
 def _remedy(missing: str) -> str:

@@ -20,7 +20,7 @@ from runcast.app.errors import BadRequest
 if TYPE_CHECKING:
     from runcast.slim import Entry, RunLog
 
-Url = Annotated[str | None, typer.Option(help="The log's store; by default RUNCAST_URL.")]
+Url = Annotated[str | None, typer.Option(help="The log's store; by default sqlite:///runcast.db, here.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Thread = Annotated[str, typer.Argument(help="The thread's id.", autocompletion=thread_ids)]
 Limit = Annotated[int, typer.Option(help="The most to list.", min=1)]

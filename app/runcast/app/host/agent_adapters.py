@@ -46,7 +46,7 @@ def described(found: object) -> str:
         return f"the module {found.__name__}"
     if inspect.isroutine(found):
         return f"the function {found.__name__}"
-    return f"a {type(found).__name__}"
+    return "None" if found is None else f"an object of the class {type(found).__name__}"
 
 
 def _is_event_function(agent: Any) -> bool:

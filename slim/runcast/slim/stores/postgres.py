@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import socket
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -47,6 +48,25 @@ META = """
 SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relname = 'runcast_meta' AND n.nspname = ANY (current_schemas(false))
 """
+# What a server says to a login that cannot succeed; psycopg gives a failed connection no SQLSTATE.
+REFUSALS = (
+    (
+        re.compile(r"FATAL:  (role|database) (\".*\") does not exist"),
+        r"it has no \1 \2; create it, or check the URL",
+    ),
+    (
+        re.compile(r"FATAL:  .* authentication failed for user (\".*\")"),
+        r"wrong user or password (user \1); check the URL",
+    ),
+    (
+        re.compile(r"fe_sendauth: no password supplied"),
+        "it asks for a password; give one in the URL, PGPASSWORD or ~/.pgpass",
+    ),
+    (
+        re.compile(r"FATAL:  (?:no pg_hba.conf entry|pg_hba.conf rejects connection) for (host .*)"),
+        r"its pg_hba.conf admits no \1",
+    ),
+)
 # Values set by the server's administrator, the role or the URL stay.
 BOUNDS = """
 SELECT set_config(name, CASE name WHEN 'lock_timeout' THEN %s ELSE %s END, false) FROM pg_settings
@@ -92,6 +112,7 @@ class PostgresDatabase:
             )  # fmt: skip
             try:
                 with _ours():
+                    await self._admitted()
                     await pool.open(wait=True, timeout=self._timeout)
                     await _migrate(pool, self._silence)
             except BaseException:
@@ -99,6 +120,18 @@ class PostgresDatabase:
                 raise
             self._pool = pool
             return pool
+
+    async def _admitted(self) -> None:
+        """Connect once: what a server refuses for good is an error at once; one that is not there yet is waited for."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                connection = await psycopg.AsyncConnection.connect(self._url, **self._options())
+            await connection.close()
+        except TimeoutError:
+            pass
+        except psycopg.OperationalError as error:
+            if (reason := _refusal(str(error))) is not None:
+                raise StoreError(f"PostgreSQL refuses: {reason}") from None
 
     def _options(self) -> dict[str, Any]:
         """The options of every connection."""
@@ -274,6 +307,12 @@ async def _answering(connection: psycopg.AsyncConnection[Any], seconds: float) -
         yield
     finally:
         timer.cancel()
+
+
+def _refusal(text: str) -> str | None:
+    """What to do about a refusal that waiting cannot change. libpq's own text may quote a misread password."""
+    found = ((pattern.search(text), reason) for pattern, reason in REFUSALS)
+    return next((match.expand(reason) for match, reason in found if match), None)
 
 
 def _hang_up(connection: psycopg.AsyncConnection[Any]) -> None:
