@@ -15,6 +15,7 @@ from typing import Any
 
 from ag_ui.core import (
     Event,
+    MessagesSnapshotEvent,
     RunAgentInput,
     StepFinishedEvent,
     StepStartedEvent,
@@ -98,5 +99,15 @@ def _spoken(messages: Iterable[Any]) -> list[str]:
 
 
 def words(entries: Iterable[Entry]) -> str:
-    """All that was said in a thread, from its entries."""
-    return "".join(getattr(entry.event, "delta", "") for entry in entries)
+    """All that stands of what was said in a thread, from its entries.
+
+    A graph's message may be durable before the checkpoint of its node: the run that resumes takes it back.
+    """
+    texts: dict[str, str] = {}
+    for entry in entries:
+        if isinstance(entry.event, TextMessageContentEvent):
+            texts[entry.event.message_id] = texts.get(entry.event.message_id, "") + entry.event.delta
+        elif isinstance(entry.event, MessagesSnapshotEvent):
+            stand = {each.id for each in entry.event.messages}
+            texts = {id: text for id, text in texts.items() if id in stand}
+    return "".join(texts.values())

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ag_ui.core import AssistantMessage, MessagesSnapshotEvent, TextMessageContentEvent
 
+from tests.broadcast.entries import Thread
+from tests.reliability.counting import words
 from tests.reliability.ledger import Ledger, Row, table, write
 
 WHOLE = "0.1.0 0.1.1! 1.1.0 1.2.0 1.2.1! "  # node 1 was cut off once
@@ -19,6 +22,18 @@ def made_up(stored: str, *readers: str, promised: str = "") -> Ledger:
         ledger.delivered("reader", "t", reader)
     ledger.stored("t", stored)
     return ledger
+
+
+def test_what_a_run_took_back_does_not_stand() -> None:
+    thread, kept = Thread(), AssistantMessage(id="a", content="0.1.0! ")
+    said = [
+        TextMessageContentEvent(message_id=id, delta=text)
+        for id, text in (("a", "0.1.0! "), ("b", "1.1.0! "))
+    ]
+    again = TextMessageContentEvent(message_id="c", delta="1.2.0! ")
+    entries = [thread.entry(each) for each in (*said, MessagesSnapshotEvent(messages=[kept]), again)]
+    assert words(entries[:2]) == "0.1.0! 1.1.0! "
+    assert words(entries) == "0.1.0! 1.2.0! "
 
 
 def test_a_whole_run_with_a_cut_is_clean() -> None:

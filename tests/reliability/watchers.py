@@ -123,6 +123,9 @@ class Watcher:
         self._reader.start(last=int(seq), epoch=history)
         if event["type"] == "TEXT_MESSAGE_CONTENT":
             self._say(event["messageId"], event["delta"])
+        elif event["type"] == "MESSAGES_SNAPSHOT":
+            stand = {each["id"] for each in event["messages"]}
+            self._texts = {id: text for id, text in self._texts.items() if id in stand}
         self.completed = event["type"] == "RUN_FINISHED"
 
     # --------------------------------------------------------------- sockets
