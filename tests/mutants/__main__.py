@@ -1,9 +1,8 @@
 """`make mutants`: one fault at a time, and the tests that run its lines; ends with the share that was noticed.
 
 `--only leases` narrows the areas, `--sample 120 --seed 7` takes faults made by rule instead of those that are data,
-`--again` only those that survived last; `--far` chooses from the tests of other rooms too; `--jobs 2` runs so many at once,
-`--list` only shows them. A fault is noticed when
-a test does not end or fails with it, twice, and passes without. It survives when every test that runs its lines passes; when some of
+`--again` only those that survived last; `--near` measures nothing and runs the tests that mirror a fault's file, `--far`
+chooses from the tests of other rooms too; `--jobs 2` runs so many at once, `--list` only shows them. A fault is noticed when a test does not end or fails with it, twice, and passes without. It survives when every test that runs its lines passes; when some of
 them had no time (`--budget`), it is CUT, and counts as not noticed. Nothing is written to the tree: a fork has the fault in
 its memory. A program that a test starts has none.
 """
@@ -30,7 +29,7 @@ import pytest
 
 from tests.mutants.fault import ROOT, Fault
 from tests.mutants.planting import functions, plant, plant_constants
-from tests.mutants.reach import KEPT, Reach, measuring, remember, tried_last, trying
+from tests.mutants.reach import KEPT, Near, Reach, measuring, remember, tried_last, trying
 from tests.mutants.rules import sample
 from tests.mutants.running import RESULTS, Child, Results, far, in_children, ordered, run_test
 
@@ -58,6 +57,7 @@ class Trials:
     ) -> None:
         self._jobs: int = asked.jobs
         self._budget: float = asked.budget
+        self._near: bool = asked.near
         self._began = dict[str, float]()  # by the key of a fault
         self._faults = faults
         self._at_import = at_import
@@ -77,7 +77,7 @@ class Trials:
         found = functions()
         gc.collect()
         gc.freeze()
-        reach = Reach.over(items, self._jobs, self._budget)
+        reach = Near.over(items) if self._near else Reach.over(items, self._jobs, self._budget)
         self._seen, began = Counter[str](), time.monotonic()
         waiting = list(reversed(self._faults))
         while waiting:
@@ -99,7 +99,7 @@ class Trials:
         print(f"{total - self.survivors} of {total} noticed ({share:.1f} %); {dict(self._seen)}")
         print(f"{time.monotonic() - began:.0f} seconds")
 
-    def _report(self, fault: Fault, answer: int, reach: Reach) -> None:
+    def _report(self, fault: Fault, answer: int, reach: Reach | Near) -> None:
         survives, cut = answer in (SURVIVES, *NO_TEST), reach.cut(fault)
         word = (
             "CUT" if survives and cut else WORDS.get(SURVIVES if survives else answer, f"noticed ({answer})")
@@ -117,7 +117,7 @@ class Trials:
             self._began[fault.key] = time.monotonic()
             yield fault
 
-    def _is_sound(self, reach: Reach, name: str, fault: Fault, found: list[FunctionType]) -> bool:
+    def _is_sound(self, reach: Reach | Near, name: str, fault: Fault, found: list[FunctionType]) -> bool:
         """Whether the test passes without the fault, and fails with it once more; each in a fork of its own."""
         item, limit = reach.items[name], 2 * (PATIENCE + 5 * reach.seconds.get(name, 1.0))
 
@@ -139,7 +139,7 @@ class Trials:
         return sound == 0 and faulty in (NOTICED, HANGS)
 
     def _trial(
-        self, fault: Fault, reach: Reach, found: list[FunctionType], ran: set[int]
+        self, fault: Fault, reach: Reach | Near, found: list[FunctionType], ran: set[int]
     ) -> Callable[[Results], int]:
         items = reach.tests(fault)
         trying(fault, "")
@@ -181,15 +181,6 @@ def survivors() -> set[str]:
     return set(SURVIVORS.read_text().split()) if SURVIVORS.exists() else set()
 
 
-def room_of(fault: Fault) -> str:
-    """The folder of the tests that mirror the file's room."""
-    house, _, _, *rooms = Path(fault.path).parent.parts
-    found = Path("tests", house, *rooms)
-    while not (ROOT / found).is_dir():
-        found = found.parent
-    return found.as_posix()
-
-
 @contextmanager
 def _shared_server(items: list[pytest.Item]) -> Iterator[None]:
     """Start PostgreSQL here once, if a test may ask for it: a fork that does gets this one, and takes a schema of it."""
@@ -212,6 +203,9 @@ def main() -> int:
     parser.add_argument(
         "--tests", default="", help="the tests to choose from; else the rooms of the faults' files"
     )
+    parser.add_argument(
+        "--near", action="store_true", help="measure nothing: only tests that mirror the file"
+    )
     parser.add_argument("--far", action="store_true", help="choose from the other risky rooms' tests too")
     parser.add_argument("--budget", type=float, default=120.0, help="seconds of tests for one fault")
     parser.add_argument("--jobs", type=int, default=2)
@@ -229,7 +223,10 @@ def main() -> int:
             print(fault)
     if asked.list:
         return 0
-    tests = asked.tests.split() or sorted({*map(room_of, faults), *(ROOMS if asked.far else ())})
+    mirrors = {str(module) for fault in faults for module in fault.near()}
+    rooms = {*(fault.room.as_posix() for fault in faults), *(ROOMS if asked.far else ())}
+    tests = asked.tests.split() or sorted(mirrors if asked.near else rooms)
+    KEPT.mkdir(parents=True, exist_ok=True)
     sys.path[:0] = [str(ROOT)]
     at_import = measuring(str(Path(tempfile.mkdtemp()) / "import"))
     at_import.start()

@@ -38,6 +38,19 @@ class Fault:
         """Names it among all faults."""
         return sha256(str(self).encode()).hexdigest()[:16]
 
+    @property
+    def room(self) -> Path:
+        """The folder of the tests that mirror the file's room."""
+        house, _, _, *rooms = Path(self.path).parent.parts
+        found = Path("tests", house, *rooms)
+        while not (ROOT / found).is_dir():
+            found = found.parent
+        return found
+
+    def near(self) -> list[Path]:
+        """The test modules that mirror the file: those that begin with its name."""
+        return sorted((ROOT / self.room).glob(f"test_{Path(self.path).stem}*.py"))
+
     def sound(self) -> str:
         return (ROOT / self.path).read_text()
 

@@ -51,10 +51,6 @@ FAULTS: tuple[Fault, ...] = (
         "app/runcast/app/nodes/queue.py",
         ("        if len(waiting) >= MOST:\n", "        if len(waiting) > MOST:\n"),
         (
-            "        if cast.slots.reserved(cast.tenant, thread_id):\n            return False\n",
-            "",
-        ),
-        (
             "            return await resume_truncated(cast, thread_id, last.run_id) is None",
             "            return True",
         ),

@@ -1,4 +1,4 @@
-"""Which tests run which lines, how long each takes, and which fail without any fault.
+"""Which tests run which lines, how long each takes, and which fail without any fault; or only which ones stand near.
 
 Measured once for a test's module, and kept below `build/` until that changes. A source may change meanwhile: its lines are
 found again by their text, and a new line counts as reached by whatever reached the one above it. A test that fails without
@@ -147,6 +147,27 @@ class Reach:
                 for line, names in part.by_line(ROOT / path).items():
                     found[line] += names
         return self.by_path[path]
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Nothing is measured: the tests of the modules that mirror a fault's file."""
+
+    items: dict[str, pytest.Item]
+    seconds: dict[str, float]  # unknown, but for those that fail without a fault: these have none
+
+    @classmethod
+    def over(cls, items: list[pytest.Item]) -> Near:
+        return cls({item.nodeid: item for item in items}, {item.nodeid: 1.0 for item in items})
+
+    def tests(self, fault: Fault) -> list[pytest.Item]:
+        """In the order of their modules."""
+        near = fault.near()
+        return [self.items[name] for name in self.seconds if self.items[name].path in near]
+
+    def cut(self, fault: Fault) -> int:
+        """None is left out."""
+        return 0
 
 
 def noticing(fault: Fault) -> Counter[str]:

@@ -91,3 +91,23 @@ async def test_a_thread_that_cannot_be_recovered_stops_no_other(monkeypatch: pyt
         monkeypatch.setattr(orphans, "_mark_truncated", fails)
         found = await recover_runs(cast, "report")
         assert [run.run_id for _, run in found] == ["r-t2"]
+
+
+async def test_a_stop_for_a_run_that_was_cut_short_stays_and_keeps_it_from_being_resumed() -> None:
+    async with Cast.open("memory://", agents=[parrot], watch=False, recover="off") as cast:
+        box = f"stop {cast.log.owner}"
+        await (await cast.say("t2", "a word")).result()
+        (ended,) = await cast.log.runs("t2")
+        await cast.log.append("t1", RunStartedEvent(thread_id="t1", run_id="r1"))
+        await cast.log.recovery.release_running("t1")
+        await cast.log.recovery.mark_truncated("t1")
+        for thread, run in (("t1", "r1"), ("t2", ended.run_id), ("t3", "unheard-of")):
+            await cast.log.notes.leave(
+                f"stop {run}", box=box, body=b"soft", thread_id=thread, run_id=run, lasting_ms=HOUR_MS
+            )
+
+        async def others_are_gone() -> bool:
+            return len(await cast.log.notes.read(box)) <= 1
+
+        await until(others_are_gone)
+        assert [each.run_id for each in await cast.log.notes.read(box)] == ["r1"]

@@ -13,12 +13,12 @@ def test_a_thread_is_freed_by_the_run_that_has_it_alone() -> None:
     slots.reserve("", "t1", "r1")
     slots.note("", "t1")
     slots.free("", "t1", "r2")  # it ended long ago, and is late
-    assert slots.reserved("", "t1")
+    assert slots.has("")
     assert slots.is_noted("", "t1")
     with pytest.raises(Busy, match="run r1"):
         slots.reserve("", "t1", "r3")
     slots.free("", "t1", "r1")
-    assert not slots.reserved("", "t1")
+    assert not slots.has("")
     slots.reserve("", "t1", "r3")
     assert not slots.is_noted("", "t1"), "what waited then may have begun"
 

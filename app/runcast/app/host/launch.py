@@ -223,7 +223,7 @@ class Launcher:
         """Free the thread for others."""
         cast = self._cast
         for run in begun:
-            if run.active:  # only the caller was cancelled; the run goes on
+            if run.active:  # the caller was cancelled, and the run goes on; or the run is about to end
                 asyncio.ensure_future(run.begun()).add_done_callback(partial(self._late, run))
                 return
             cast.followers.dismiss(run)
@@ -232,8 +232,9 @@ class Launcher:
         cast.slots.free(cast.tenant, start.thread_id, start.run_id)
 
     def _late(self, run: LocalRun, begun: asyncio.Future[None]) -> None:
-        if not begun.cancelled() and begun.exception() is None:
-            self._cast.followers.follow(run)
+        followers = self._cast.followers
+        has_begun = not begun.cancelled() and begun.exception() is None
+        (followers.follow if has_begun else followers.dismiss)(run)
 
     def _over(self, run: LocalRun) -> None:
         self._cast.threads.remember(run)

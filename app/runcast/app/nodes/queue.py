@@ -256,8 +256,6 @@ class Queue:
 
     async def _is_free(self, thread_id: str, first: Waiting) -> bool:
         cast = self._cast
-        if cast.slots.reserved(cast.tenant, thread_id):
-            return False
         notes = await cast.log.notes.of_thread(thread_id)
         if any(note.box.startswith("run ") and note.run_id != first.request.over for note in notes):
             return False

@@ -60,10 +60,6 @@ class RunSlots:
         """Whether something may wait in the thread that is reserved."""
         return (tenant, thread_id) in self._noted
 
-    def reserved(self, tenant: str, thread_id: str) -> bool:
-        """Whether a run is active or about to begin in the thread."""
-        return (tenant, thread_id) in self._reserved
-
     def in_thread(self, tenant: str, thread_id: str) -> LocalRun | None:
         """The thread's run, once it was added."""
         return self._runs.get((tenant, thread_id))
