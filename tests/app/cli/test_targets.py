@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -294,6 +295,19 @@ async def test_checkpoints_and_store_are_kept_in_the_logs_postgresql(
         async with AsyncExitStack() as stack:
             (agent, *_) = await entered(stack, "langgraph.json", url=url)
             assert await said(agent, f"turn {turn}") == f"from-env default None {turn}"
+
+
+async def test_workers_that_start_together_on_an_empty_database_all_start(
+    place: Path, postgres_server: str
+) -> None:
+    manifest(place)
+    url = own_schema(postgres_server)
+
+    async def start() -> None:
+        async with AsyncExitStack() as stack:
+            await entered(stack, "src/memory/graph.py:graph", url=url)
+
+    await asyncio.gather(*(start() for _ in range(4)))
 
 
 @pytest.mark.parametrize(

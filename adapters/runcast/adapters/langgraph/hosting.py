@@ -5,6 +5,7 @@ What the graph was compiled with stays. Does not know the host's log, only its U
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -18,6 +19,9 @@ from runcast.adapters.langgraph.adapter import LangGraphAdapter
 from runcast.adapters.langgraph.options import LangGraphOptions
 
 UNNAMED = ("", "LangGraph")  # LangGraph's name for a graph that was compiled without one
+SETUP = 7_823_401_966_143  # any number, the same in every process: one of them prepares LangGraph's tables at a time
+TRY_LOCK, UNLOCK = f"SELECT pg_try_advisory_lock({SETUP}) AS free", f"SELECT pg_advisory_unlock({SETUP})"
+PAUSE = 0.1  # seconds between two tries
 SQLITE, POSTGRES = "sqlite:///", ("postgres://", "postgresql://")
 
 
@@ -56,8 +60,6 @@ async def _persistence(url: str, stack: AsyncExitStack) -> tuple[Any, Any]:
             return InMemorySaver(), InMemoryStore()
     except ImportError:
         return InMemorySaver(), InMemoryStore()
-    await saver.setup()
-    await store.setup()
     return saver, store
 
 
@@ -66,7 +68,10 @@ async def _in_sqlite(path: str, stack: AsyncExitStack) -> tuple[Any, Any]:
     from langgraph.store.sqlite.aio import AsyncSqliteStore
 
     saver = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(path))
-    return saver, await stack.enter_async_context(AsyncSqliteStore.from_conn_string(path))
+    store = await stack.enter_async_context(AsyncSqliteStore.from_conn_string(path))
+    await saver.setup()
+    await store.setup()
+    return saver, store
 
 
 async def _in_postgres(url: str, stack: AsyncExitStack) -> tuple[Any, Any]:
@@ -79,4 +84,15 @@ async def _in_postgres(url: str, stack: AsyncExitStack) -> tuple[Any, Any]:
     check = AsyncConnectionPool.check_connection  # a restarted server costs a run nothing
     pool: Any = AsyncConnectionPool(url, min_size=1, max_size=4, open=False, kwargs=given, check=check)
     await stack.enter_async_context(pool)
-    return AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
+    saver, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
+    async with pool.connection() as connection:
+        # LangGraph's migrations fail beside another process's. Its CREATE INDEX CONCURRENTLY waits for every open statement,
+        # so nobody waits for the lock inside one.
+        while not (await (await connection.execute(TRY_LOCK)).fetchone())["free"]:  # noqa: ASYNC110  another process's
+            await asyncio.sleep(PAUSE)
+        try:
+            await saver.setup()
+            await store.setup()
+        finally:
+            await connection.execute(UNLOCK)
+    return saver, store
