@@ -23,12 +23,13 @@ from ag_ui.core import (
     UserMessage,
 )
 
-from runcast.adapters.adk.intake.fork import fork, torn_fork
-from runcast.adapters.adk.intake.messages import tool_part, user_parts
+from runcast.adapters.adk.intake.answers import Questions
+from runcast.adapters.adk.intake.fork import Fork, fork, torn_fork
+from runcast.adapters.adk.intake.messages import user_parts
 from runcast.adapters.adk.intake.session_conversation import live_events, messages_from_events
-from runcast.adapters.adk.interrupts import expired, names, open_interrupts, response
+from runcast.adapters.adk.interrupts import names, open_interrupts
 from runcast.adapters.adk.options import AdkOptions
-from runcast.adapters.adk.stream.complete_event import CREDENTIAL, HIDDEN, Answer, parts_of, result_text
+from runcast.adapters.adk.stream.complete_event import Answer
 from runcast.adapters.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -44,18 +45,12 @@ def _no_turns() -> list[list[types.Part]]:
     return []
 
 
-def _no_parts() -> list[types.Part]:
-    return []
-
-
 @dataclass(slots=True)
 class Plan:
     """The runner's arguments, and the facts for the start of the stream."""
 
     turns: list[list[types.Part]] = field(default_factory=_no_turns)
     """New messages in order; empty if nothing is new."""
-    replies: list[types.Part] = field(default_factory=_no_parts)
-    """Answers to open calls."""
     mark: dict[str, Any] = field(default_factory=dict[str, Any])
     """The client's ids, stored with the event."""
     answers: list[Answer] = field(default_factory=list[Answer])
@@ -100,7 +95,8 @@ def plan(
     """Compare an input with a session's events. Raises `InvalidInput`.
 
     `remembered` are the original questions of a session that was made again; their expiry counts. `continues`: the
-    run continues one that stopped, so a message that waits for its answer is not asked again. `anew`: the run begins before everything that is held.
+    run continues one that stopped, so a message that waits for its answer is not asked again. `anew`: the run begins
+    before everything that is held.
     """
     torn = torn_fork(input.messages, events) if continues else None
     live = live_events(events if torn is None else events[:-1])
@@ -116,11 +112,7 @@ def plan(
         torn if continues or answers or behind else fork(input.messages, made.news, held, live, anew=anew)
     )
     if forked is not None:
-        made.before = forked.before
-        made.news = list(forked.messages)
-        live = list(takewhile(lambda event: event.invocation_id != forked.before, live))
-        kept = {it.id for it in (*messages_from_events(live, options=options), *made.news)}
-        made.undone = [it for it in held if it.id not in kept]
+        live = _undo(made, forked, held, live, options)
     skip = frontend if options.frontend_tools == "pending" else ()
     waiting = {it.id: it for it in open_interrupts(live, ttl=options.interrupt_ttl, skip=skip)}
     waiting |= {it.id: it for it in remembered if it.id in waiting}
@@ -129,12 +121,23 @@ def plan(
     made.news[:0] = late
     messages = [it for it in made.news if isinstance(it, UserMessage)]
     results = [it for it in made.news if isinstance(it, ToolMessage)]
-    _resume(made, input.resume or [], waiting, live, now, ever, {it.tool_call_id for it in results})
-    _results(made, results, waiting, live, now)
-    made.turns = _by_branch(made.replies, live)
+    given = Questions(waiting, live, ever, now).answers(input.resume or [], results, let_go=bool(messages))
+    made.turns, made.mark, made.resumes = given.by_branch(live), given.mark, bool(given.replies)
+    made.answers, made.logins = given.unseen, given.logins
     if messages:
         _new_message(made, messages, waiting, input, options)
     return made
+
+
+def _undo(
+    made: Plan, forked: Fork, held: Sequence[Message], live: Sequence[Event], options: AdkOptions
+) -> list[Event]:
+    """Plan a fork; the events before it."""
+    made.before, made.news = forked.before, list(forked.messages)
+    before = list(takewhile(lambda event: event.invocation_id != forked.before, live))
+    kept = {it.id for it in (*messages_from_events(before, options=options), *made.news)}
+    made.undone = [it for it in held if it.id not in kept]
+    return before
 
 
 def _new_message(
@@ -205,107 +208,3 @@ def _is_inner_result(message: Message, live: Sequence[Event]) -> bool:
     if not isinstance(message, ToolMessage) or message.subagent_run_id is None:
         return False
     return message.tool_call_id not in names(live)
-
-
-def _resume(
-    made: Plan,
-    entries: Sequence[ResumeEntry],
-    waiting: Mapping[str, Interrupt],
-    live: Sequence[Event],
-    now: datetime,
-    ever: Collection[str],
-    answered: Collection[str],
-) -> None:
-    called = names(live)
-    seen: set[str] = set()
-    for entry in entries:
-        key = entry.interrupt_id
-        if key not in waiting:
-            if key in ever:
-                continue  # answered before, or undone: a client repeats it when its resumed run broke
-            if not waiting:
-                raise InvalidInput(
-                    "nothing waits for an answer in this thread: send a message instead of `resume`"
-                )
-            known = ", ".join(waiting)
-            raise InvalidInput(f"no interrupt {key!r} waits in this thread; waiting: {known}")
-        if key in seen:
-            raise InvalidInput(f"interrupt {key!r} is answered twice: send one entry for each")
-        seen.add(key)
-        if (
-            entry.status == "resolved"
-        ):  # an expired one can still be cancelled, or the thread would stay blocked
-            _in_time(waiting[key], now)
-        if called[key] == CREDENTIAL:
-            made.logins.add(key)
-        if key in answered:
-            continue  # the client also sent a tool message, which holds more
-        part = _reply(entry, waiting[key], called[key])
-        if part is None and any(isinstance(it, UserMessage) for it in made.news):
-            continue  # the new message lets the question go
-        if part is None:
-            raise InvalidInput(
-                f"interrupt {key!r} cannot be cancelled, its `responseSchema` has no form for it: answer it, or send a message"
-            )
-        made.replies.append(part)
-        made.resumes = True
-        answer = part.function_response
-        if answer is not None and answer.name not in HIDDEN:
-            body = answer.response
-            made.answers.append(
-                Answer(key, key, answer.name, result_text(body), bool(body and body.get("error")))
-            )
-
-
-def _reply(entry: ResumeEntry, interrupt: Interrupt, name: str) -> types.Part | None:
-    cancelled, schema = entry.status == "cancelled", interrupt.response_schema
-    try:
-        return response(interrupt.id, name, entry.payload, cancelled=cancelled, schema=schema)
-    except ValueError as error:
-        raise InvalidInput(
-            f"the answer to interrupt {interrupt.id!r} does not fit its `responseSchema`: {error}"
-        ) from error
-
-
-def _results(
-    made: Plan,
-    results: Sequence[ToolMessage],
-    waiting: Mapping[str, Interrupt],
-    live: Sequence[Event],
-    now: datetime,
-) -> None:
-    called = names(live) if results else {}
-    long_running = (
-        {it for event in live for it in event.long_running_tool_ids or ()} if results else set[str]()
-    )
-    for message in results:
-        key = message.tool_call_id
-        if key not in called:
-            raise InvalidInput(f"tool result for unknown call {key!r}: send the call's own id")
-        if key not in long_running or called[key] in HIDDEN:
-            raise InvalidInput(f"call {key!r} has its result already: send each only once")
-        if key in waiting:
-            _in_time(waiting[key], now)
-        made.replies.append(tool_part(message, called[key]))
-        made.mark.setdefault("results", {})[key] = message.id
-        made.resumes = True
-
-
-def _by_branch(replies: Sequence[types.Part], live: Sequence[Event]) -> list[list[types.Part]]:
-    """One group of answers for each parallel branch: ADK gives a message to the branch of its first answer."""
-    branches = {
-        part.function_call.id: event.branch
-        for event in (live if len(replies) > 1 else ())
-        for part in parts_of(event)
-        if part.function_call is not None
-    }
-    groups: dict[str | None, list[types.Part]] = {}
-    for part in replies:
-        call_id = None if part.function_response is None else part.function_response.id
-        groups.setdefault(branches.get(call_id), []).append(part)
-    return list(groups.values())
-
-
-def _in_time(interrupt: Interrupt, now: datetime) -> None:
-    if expired(interrupt, now):
-        raise InvalidInput(f"interrupt {interrupt.id!r} has expired: start a new run instead")
