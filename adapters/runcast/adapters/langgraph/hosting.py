@@ -87,7 +87,7 @@ async def _in_postgres(url: str, stack: AsyncExitStack) -> tuple[Any, Any]:
     saver, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
     async with pool.connection() as connection:
         # LangGraph's migrations fail beside another process's. Its CREATE INDEX CONCURRENTLY waits for every open statement,
-        # so nobody waits for the lock inside one.
+        # so the lock is polled: a wait for it would be one.
         while not (await (await connection.execute(TRY_LOCK)).fetchone())["free"]:  # noqa: ASYNC110  another process's
             await asyncio.sleep(PAUSE)
         try:
