@@ -6,7 +6,6 @@ of a scene is played on it (`turn`).
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from ag_ui.core import Event, RunAgentInput, RunErrorEvent
 
 from runcast.adapters import Adapter
 from runcast.app.host.launch import to_finish
+from runcast.app.skins.earlier_clients import earlier
 from runcast.slim import AgentState
 from runcast.slim.protocol.verifier import verify
 from tests.conftest import LONG
@@ -158,13 +158,8 @@ def asked(run: Sequence[Event]) -> list[Any]:
 
 
 def before_1_0(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """Events for the client before 1.0, which has no form for results of several parts, nor for the outcome `cancelled`."""
-    shown = [wire(event) for event in events]
-    for event in shown:
-        if isinstance(event.get("content"), list):
-            event["content"] = json.dumps(event["content"])
-    cancelled = (shown[-1].get("outcome") or {}).get("type") == "cancelled"
-    return shown[:-1] if cancelled else shown
+    """Events as the host sends them to clients before 1.0."""
+    return [wire(each) for event in events for each in earlier(event)]
 
 
 def strict(events: Sequence[Event]) -> None:

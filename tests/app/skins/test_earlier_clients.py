@@ -9,13 +9,17 @@ import pytest
 from ag_ui.core import (
     CustomEvent,
     Interrupt,
+    MessagesSnapshotEvent,
     RunAgentInput,
     RunFinishedCancelledOutcome,
     RunFinishedEvent,
     RunFinishedInterruptOutcome,
     RunFinishedSuccessOutcome,
+    RunStartedEvent,
     TextInputContent,
     ToolCallResultEvent,
+    ToolMessage,
+    UserMessage,
 )
 
 from runcast.app.skins.earlier_clients import earlier, form_of, with_on_interrupt
@@ -49,6 +53,20 @@ def test_the_reader_of_0_0_59_takes_what_it_would_refuse(oracle: Oracle):
         assert all(getattr(changed, name) == getattr(event, name) for name in same)
         if isinstance(changed, ToolCallResultEvent):
             assert json.loads(str(changed.content)) == [{"type": "text", "text": "å"}]
+
+
+@pytest.mark.oracle
+def test_results_of_several_parts_are_text_in_histories_too(oracle: Oracle):
+    result = ToolMessage(id="m", tool_call_id="c", content=[TextInputContent(text="x")])
+    said = [UserMessage(id="u", content="hi"), result]
+    echo = RunAgentInput(thread_id="t", run_id="r", messages=said, tools=[], context=[])
+    started = RunStartedEvent(thread_id="t", run_id="r", input=echo)
+    stream = [started, MessagesSnapshotEvent(messages=said), finished(None)]
+    assert not oracle.earlier(stream)["ok"]
+    changed = [each for event in stream for each in earlier(event)]
+    assert oracle.earlier(changed)["ok"]
+    assert not oracle.earlier([changed[0], *stream[1:]])["ok"]
+    assert [each.content for each in said] == ["hi", result.content]  # what is stored stays
 
 
 @pytest.mark.parametrize("form", [earlier, with_on_interrupt])

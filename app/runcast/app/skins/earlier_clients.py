@@ -7,16 +7,20 @@ a tool result of several parts. Clients that know LangGraph's questions only as 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ag_ui.core import (
     CustomEvent,
+    Message,
+    MessagesSnapshotEvent,
     RunAgentInput,
     RunFinishedEvent,
     RunFinishedInterruptOutcome,
     RunFinishedSuccessOutcome,
+    RunStartedEvent,
     ToolCallResultEvent,
+    ToolMessage,
 )
 
 from runcast.broadcast.json_bytes import dumps
@@ -37,12 +41,18 @@ def form_of(input: RunAgentInput, *, on_interrupt: bool = False) -> Form | None:
 
 def earlier(event: AnyEvent) -> list[AnyEvent]:
     """An event as every client reads it."""
-    if isinstance(event, ToolCallResultEvent) and not isinstance(event.content, str):
-        parts = [each.model_dump(mode="json", by_alias=True) for each in event.content]
-        return [_changed(event, content=dumps(parts).decode())]
-    if isinstance(event, RunFinishedEvent) and _is_refused(event.outcome):
-        return [_changed(event)]
-    return [event]
+    match event:
+        case ToolCallResultEvent() if not isinstance(event.content, str):
+            return [_changed(event, content=_text(event.content))]
+        case MessagesSnapshotEvent() if any(map(_has_parts, event.messages)):
+            return [event.model_copy(update={"messages": _texts(event.messages)})]
+        case RunStartedEvent() if event.input is not None and any(map(_has_parts, event.input.messages)):
+            echo = event.input.model_copy(update={"messages": _texts(event.input.messages)})
+            return [event.model_copy(update={"input": echo})]
+        case RunFinishedEvent() if _is_refused(event.outcome):
+            return [_changed(event)]
+        case _:
+            return [event]
 
 
 def with_on_interrupt(event: AnyEvent) -> list[AnyEvent]:
@@ -58,6 +68,24 @@ def with_on_interrupt(event: AnyEvent) -> list[AnyEvent]:
         owner: dict[str, Any] = {"subagent_run_id": each.subagent_run_id} if each.subagent_run_id else {}
         asked.append(CustomEvent(name=ON_INTERRUPT, value=text, **owner))
     return [*asked, _changed(event)]
+
+
+def _has_parts(message: Message) -> bool:
+    return isinstance(message, ToolMessage) and not isinstance(message.content, str)
+
+
+def _texts(messages: Sequence[Message]) -> list[Message]:
+    """Messages with the results of several parts as text."""
+    return [
+        each.model_copy(update={"content": _text(each.content)})
+        if isinstance(each, ToolMessage) and not isinstance(each.content, str)
+        else each
+        for each in messages
+    ]
+
+
+def _text(parts: Sequence[Any]) -> str:
+    return dumps([each.model_dump(mode="json", by_alias=True) for each in parts]).decode()
 
 
 def _is_refused(outcome: Any) -> bool:

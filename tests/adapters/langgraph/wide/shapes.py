@@ -381,6 +381,23 @@ def functional() -> Any:
     return flow
 
 
+@scene("the functional API with an answer of its own")
+def functional_own() -> Any:
+    one = model(ONE, TWO)
+
+    @task
+    async def think(messages: Any) -> str:
+        return (await one.ainvoke(messages)).text
+
+    @entrypoint(checkpointer=InMemorySaver())
+    async def flow(inputs: Any, *, previous: Any = None) -> Any:
+        held = (previous or {}).get("messages", [])
+        found = await think(inputs["messages"])
+        return {"messages": add_messages(held, [*inputs["messages"], AIMessage(f"found {found}")])}
+
+    return flow
+
+
 @scene("the functional API with a question", turns=("hi", "yes"), decision="blue")
 def functional_asks() -> Any:
     one = model(ONE, TWO)

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from deepagents import create_deep_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware import HumanInTheLoopMiddleware, PIIMiddleware
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
@@ -19,6 +19,7 @@ from langgraph_swarm import create_handoff_tool, create_swarm
 
 from tests.adapters.langgraph.scenes.book import add, echo
 from tests.adapters.langgraph.wide.book import InMemorySaver, both, call, inner, model, say, scene
+from tests.adapters.langgraph.wide.hooks import summing
 
 ADDING = call("add", "a1", a=1, b=2)
 APPROVED = {"decisions": [{"type": "approve"}]}
@@ -256,6 +257,15 @@ def sup_graph() -> Any:
     return supervised([built], to("worker", "h1"), *END)
 
 
+@scene("supervisor: a swarm as an agent", turns=("hi",))
+def sup_swarm() -> Any:
+    team = create_swarm(
+        [swarming("alice", to("bob", "s1"), to=["bob"]), swarming("bob", say("I am ", "bob"))],
+        default_active_agent="alice",
+    )
+    return supervised([team.compile(name="team")], to("team", "h1"), *END)
+
+
 # ---------------------------------------------------------------------- swarms
 
 
@@ -376,6 +386,24 @@ for who in ("alice", None):
 
         builder = StateGraph(MessagesState).add_node("first", made).add_node("other", answer)
         return builder.add_edge(START, "first").compile(checkpointer=InMemorySaver())
+
+
+@scene("by hand: an agent below that summarises", turns=("1", "2", "3", "4"))
+def hand_summaries() -> Any:
+    below = inner(say("an", "swer"), say("next"), middleware=[summing()])
+    return (
+        StateGraph(MessagesState)
+        .add_node("below", below)
+        .add_edge(START, "below")
+        .compile(checkpointer=InMemorySaver())
+    )
+
+
+@scene("swarm: a guard in each agent", turns=("I am a@b.com", "again"))
+def swarm_guarded() -> Any:
+    guard = PIIMiddleware("email", apply_to_output=True)
+    alice = swarming("alice", to("bob", "s1", "I tell a@b.com"), to=["bob"], middleware=[guard])
+    return swarm(alice, swarming("bob", say("write to ", "a@b.com"), middleware=[guard]))
 
 
 @scene("by hand: a word under a new id")

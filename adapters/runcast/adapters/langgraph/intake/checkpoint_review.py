@@ -32,6 +32,8 @@ from runcast.adapters.langgraph.stream.parts import messages_of, source_of
 from runcast.adapters.langgraph.stream.positions import Level, level_of, stops
 from runcast.slim.values.type_guards import as_mapping
 
+RETURNED = "__end__"  # the channel of a functional graph's last value
+
 
 class Review:
     """The review of one run: `wanted` once, `add` for each, then `corrections`."""
@@ -102,6 +104,10 @@ class Review:
         values = found.checkpoint["channel_values"]
         if not namespace:
             self._stored = messages_of(values, self._key)
+            if (
+                self._key not in found.checkpoint["channel_versions"]
+            ):  # a functional graph keeps what it returned
+                self._stored = messages_of(values.get(RETURNED), self._key) or []
         else:  # its finished tasks do not speak again
             held = {each.id for each in self._held}
             self._given += [each for each in messages_in(values) if each.id not in held]
@@ -147,9 +153,9 @@ class Review:
         return {self._name(message.id) for message in self._held}
 
     def _public(self, messages: Sequence[Any]) -> dict[str, Message]:
-        """Under the ids the client knows."""
+        """Under the ids the client knows, without those that middleware made for itself."""
         found: dict[str, Message] = {}
-        for message in to_agui(messages):
+        for message in to_agui([each for each in messages if source_of(each.additional_kwargs) is None]):
             message.id = self._name(message.id)
             found[message.id] = message
         return found

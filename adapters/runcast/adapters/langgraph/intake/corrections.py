@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ag_ui.core import AssistantMessage, Message
+from ag_ui.core import AssistantMessage, Message, UserMessage
 
 from runcast.adapters.langgraph.content.answer import answer_of
 from runcast.adapters.langgraph.stream.positions import Level, is_done, place_of, stops
@@ -120,15 +120,17 @@ def copied(shown: Sequence[Message], held: Collection[str], turn: Mapping[str, M
 
 
 def rewritten(shown: Sequence[Message], turn: Mapping[str, Message]) -> list[Message]:
-    """The latest turn's answers of the root agent that the state holds otherwise than the client shows them."""
-    return [
-        _whole(each, truth)
-        for each in shown
-        if isinstance(each, AssistantMessage)
-        and each.subagent_run_id is None
-        and isinstance(truth := turn.get(each.id), AssistantMessage)
-        and answer_of(each) != answer_of(truth)
-    ]
+    """The latest turn's message of the user and answers of the root agent that the state holds otherwise than the client
+    shows them."""
+    pairs = ((each, turn.get(each.id)) for each in shown if getattr(each, "subagent_run_id", None) is None)
+    return [_whole(each, truth) for each, truth in pairs if truth is not None and _differ(each, truth)]
+
+
+def _differ(shown: Message, truth: Message) -> bool:
+    if isinstance(shown, AssistantMessage):
+        return isinstance(truth, AssistantMessage) and answer_of(shown) != answer_of(truth)
+    texts = (isinstance(each, UserMessage) and isinstance(each.content, str) for each in (shown, truth))
+    return all(texts) and shown.content != truth.content
 
 
 def _whole(half: Message, whole: Message) -> Message:

@@ -279,6 +279,10 @@ class ModelOutput:
         if kind in ("tool", "function"):
             if self.held and not self._emission.results.knows(str(message.tool_call_id), owner):
                 return []  # of a call that waits with its message: the state's values bring both
+            if message.id not in self._places and self._emission.results.is_shown(message.id):
+                return []  # by an earlier run, as its agent's
+            if owner is None and SEPARATOR in str(meta.get("langgraph_checkpoint_ns", "")):
+                owner = self._emission.results.maker(message)  # a graph inside answers for its agents
             return self._emission.results.add(message, owner, self._note_place(message.id, meta, owner))
         if kind == "ai":
             return self._answer(message, meta, owner)

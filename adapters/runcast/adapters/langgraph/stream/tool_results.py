@@ -67,6 +67,14 @@ class Results:
         """The id under which this agent's call is shown."""
         return self._names.get((owner, call_id), call_id)
 
+    def is_shown(self, message_id: str | None) -> bool:
+        """Whether the client has this result; one without an id is shown when the state has given it one."""
+        return message_id in self._answered
+
+    def maker(self, message: Any) -> str | None:
+        """The subagent whose call this result answers; None if it is the root agent's, or of an earlier run."""
+        return self._made.get(str(message.tool_call_id), (None,))[0] if message.type == "tool" else None
+
     def repeated(self, call_id: str) -> None:
         """An earlier message has a call of this id. Events would change that one: only a snapshot can show both."""
         self._repeated.add(call_id)
