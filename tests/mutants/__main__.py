@@ -35,7 +35,7 @@ from tests.mutants.running import RESULTS, Child, Results, far, in_children, ord
 
 AREAS = (
     *("durability", "leases", "authorization", "redaction", "queueing", "keeping", "webhooks"),
-    *("writing", "catching_up", "hosting"),
+    *("writing", "catching_up", "hosting", "edges"),
 )
 ROOMS = (  # with `--far`, whatever the faults
     *(f"tests/slim/{room}" for room in ("log", "stores", "redaction", "archive")),

@@ -242,7 +242,7 @@ FAULTS: tuple[Fault, ...] = (
             "        except Conflict as error:\n",
         ),
         (
-            "            if run.active:  # only the caller was cancelled; the run goes on",
+            "            if run.active:  # the caller was cancelled, and the run goes on; or the run is about to end",
             "            if False:",
         ),
     ),
