@@ -12,7 +12,7 @@ from ag_ui.core import RunErrorEvent, RunStartedEvent
 from runcast.app import Busy, Cast, EventFunction
 from runcast.app.nodes.handover import RunRequest
 from runcast.app.nodes.orphans import resume_truncated
-from runcast.app.nodes.requests import HOUR_MS, decline, leave
+from runcast.app.nodes.requests import HOUR_MS, decline, leave, threads_of
 from runcast.slim import MemoryStore, RunLog
 from tests.app.agents import Gated, parrot
 from tests.app.nodes.stage import ask, until
@@ -135,3 +135,14 @@ async def test_a_stop_that_comes_late_does_not_stop_the_next_run() -> None:
         finally:
             gated.open()
         assert (await run.result()).status == "completed"
+
+
+async def test_a_run_is_named_in_the_threads_that_have_it_or_wait_for_it() -> None:
+    gated = Gated(1)
+    async with Cast.open("memory://", agents=[gated], watch=False) as cast:
+        await cast.start(gated, ask(thread_id="t1", run_id="first"))
+        for thread in ("t2", "t1"):
+            await cast.start(gated, ask(thread_id=thread, run_id="twin"), on_busy="queue")
+        assert await threads_of(cast, "twin") == ["t2", "t1"], "it is active in one, and waits in the other"
+        assert await threads_of(cast, "another") == []
+        gated.open()

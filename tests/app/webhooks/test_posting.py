@@ -116,3 +116,22 @@ async def test_a_receiver_that_does_not_read_keeps_nothing(monkeypatch: pytest.M
     async with asyncio.timeout(60):
         assert await got < len(body), "the rest was thrown away, not kept for a receiver that may never read"
     server.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "port"),
+    [("http://example.com/", 80), ("https://example.com/", 443), ("https://example.com:8443/", 8443)],
+)
+async def test_the_port_is_that_of_the_scheme_unless_one_is_named(
+    url: str, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[tuple[str, int]]()
+
+    async def getaddrinfo(host: str, port: int, **more: Any) -> Any:
+        asked.append((host, port))
+        raise OSError("no such name")
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
+    with pytest.raises(NotSent, match="no answer"):
+        await post(url, b"", {}, private=True)
+    assert asked == [("example.com", port)]

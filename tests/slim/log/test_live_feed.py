@@ -13,6 +13,7 @@ from runcast.slim.log import live_feed
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import MemoryStore
 from runcast.slim.stores.records import Key, StoredThread
+from tests.slim.log.test_writer import Counting
 from tests.slim.logs import THREAD, finished, started, text, turn
 
 
@@ -80,3 +81,26 @@ async def test_what_is_written_here_while_a_reader_comes_arrives() -> None:
         await rested()
         await taken.stop()
         assert taken.seqs == [7, 8, 9, 10]
+
+
+async def test_a_reader_that_is_a_little_behind_is_served_from_memory() -> None:
+    store = Counting()
+    async with RunLog(store, flush_ms=1, derive="manual") as log:
+        await log.append(THREAD, started("r"))
+        async with aclosing(log.live.attach(THREAD)) as quick, aclosing(log.live.attach(THREAD)) as slow:
+            for reader in (quick, slow):
+                await anext(reader)
+            waiting = [asyncio.ensure_future(anext(each)) for each in (quick, slow)]
+            await asyncio.sleep(0)
+            (first, *rest) = text("m", *"abcdefgh")
+            await log.append(THREAD, first)
+            await log.flush()
+            for each in waiting:
+                assert [entry.seq for entry in await each] == [2]
+            store.reads = 0
+            for event in rest:
+                await log.append(THREAD, event)
+                await log.flush()
+                assert len(await anext(quick)) == 1
+            assert [entry.seq for entry in await anext(slow)] == list(range(3, 3 + len(rest)))
+            assert store.reads == 0

@@ -1,0 +1,81 @@
+"""What a run leaves for the next turn in memory, and when the log has to be asked instead."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ag_ui.core import (
+    AgentCapabilities,
+    Event,
+    MessagesSnapshotEvent,
+    RunAgentInput,
+    RunFinishedEvent,
+    RunStartedEvent,
+    StateDeltaEvent,
+    UserMessage,
+)
+
+from runcast.adapters import ResumePoint
+from runcast.app import Cast
+from tests.app.agents import parrot
+
+
+class Late:
+    """An adapter that changes the state behind its end."""
+
+    name = "late"
+    reconciles_history = False
+
+    async def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncIterator[Event]:
+        ids = {"thread_id": input.thread_id, "run_id": input.run_id}
+        yield RunStartedEvent(**ids)
+        yield RunFinishedEvent(**ids)
+        yield StateDeltaEvent(delta=[{"op": "add", "path": "/late", "value": 1}])
+
+    async def stop(self, run_id: str, *, hard: bool = False) -> None:
+        """It ends by itself."""
+
+    def capabilities(self) -> AgentCapabilities:
+        return AgentCapabilities()
+
+
+async def twice(input: RunAgentInput) -> AsyncIterator[Event]:
+    """Shows two messages of one id."""
+    one, other = (UserMessage(id="twin", content=text) for text in ("one", "other"))
+    yield MessagesSnapshotEvent(messages=[one, other])
+
+
+@pytest.mark.parametrize(("agent", "leaves"), [(parrot, True), (Late(), False), (twice, False)])
+async def test_what_a_run_leaves_is_its_thread_whole_or_nothing(agent: Any, leaves: bool) -> None:
+    async with Cast.open("memory://", agents=[agent], watch=False) as cast:
+        run: Any = await cast.say("t1", "go")
+        await run.result()
+        assert (run.left is not None) is leaves
+        state = await cast.state("t1")
+        assert state is not None
+        if leaves:
+            thread = await cast.log.thread("t1")
+            assert thread is not None
+            assert (run.left.seq, [*run.left.state.history]) == (thread.last_seq, [*state.history])
+
+
+async def test_what_was_left_counts_at_its_place_in_its_history_alone() -> None:
+    async with Cast.open("memory://", agents=[parrot], watch=False) as cast:
+        run: Any = await cast.say("t1", "go")
+        await run.result()
+        left = replace(run.left, state=replace(run.left.state, state={"from": "memory"}))
+        claim = await cast.log.start_run("t1", "probe")
+        for given, state in (
+            (claim, {"from": "memory"}),
+            (replace(claim, history="another.1.0a"), {}),
+            (replace(claim, seq=claim.seq + 1), {}),
+        ):
+            cast.threads.remember(SimpleNamespace(left=left, thread_id="t1"))  # type: ignore[arg-type]
+            found = await cast.threads.state_under(given, "t1", None)
+            assert found is not None
+            assert (found.state or {}) == state
+        await cast.log.recovery.abandon("t1")
