@@ -10,7 +10,7 @@ import pytest
 from ag_ui.core import RunAgentInput, UserMessage
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import RetryPolicy
 from typing_extensions import TypedDict
 
@@ -224,3 +224,27 @@ async def test_a_call_that_was_taken_back_is_not_waited_for(oracle: Any):
     await stage.send("hi")
     stage.judge(oracle)
     await stage.holds()
+
+
+@pytest.mark.parametrize("clears", [True, False])
+async def test_what_a_node_of_ones_own_rewrites_is_held_until_it_has(clears: bool):
+    one = model(say("ra", "w"))
+
+    async def answer(state: Any) -> Any:
+        return {"messages": [await one.ainvoke(state["messages"])]}
+
+    def check(state: Any) -> Any:
+        return {}
+
+    def clear(state: Any) -> Any:
+        return {"messages": [AIMessage("clean", id=state["messages"][-1].id)]}
+
+    builder = StateGraph(MessagesState).add_node("answer", answer).add_node("check", check)
+    builder.add_node("clear", clear).add_edge(START, "answer").add_edge("answer", "check")
+    builder.add_conditional_edges("check", lambda state: "clear" if clears else END, ["clear", END])
+    options = LangGraphOptions(hold_text_of={"answer"}, released_by={"clear"})
+    stage = Stage().play(builder.compile(checkpointer=InMemorySaver()), options=options)
+    for words in ("hi", "again"):
+        events = await stage.send(words)
+        said = [event.delta for event in events if event.type == "TEXT_MESSAGE_CONTENT"]
+        assert said == ["clean" if clears else "raw"]

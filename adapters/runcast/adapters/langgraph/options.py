@@ -35,8 +35,9 @@ class LangGraphOptions:
     `agent/node` names that agent's node alone. The adapter adds the models of agents with
     `PIIMiddleware(apply_to_output=True)` itself, where nodes or tools refer to them."""
     released_by: Collection[str] = frozenset()
-    """Nodes of middleware that are the last to rewrite what is held: it is shown behind them, and with a question that
-    comes after. The adapter adds those of `PIIMiddleware`."""
+    """Nodes that are the last to rewrite what is held: it is shown behind them, and with a question that comes after. The
+    adapter adds those of `PIIMiddleware`. Without a node of your own here, it is shown before the next one that is no
+    middleware's hook."""
     internal_calls: Literal["hidden", "activity"] = "hidden"
     """Model calls that middleware makes for itself (summaries, tool selection): not shown, or an activity each."""
     middleware_steps: bool = False

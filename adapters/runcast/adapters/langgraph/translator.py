@@ -26,7 +26,7 @@ from runcast.adapters.langgraph.stream.open_message import Emission, usage_of
 from runcast.adapters.langgraph.stream.parts import Aside, Namespace, Namespaces, decode, error_of, task_of
 from runcast.adapters.langgraph.stream.positions import UNKNOWN, Progress
 from runcast.adapters.langgraph.stream.shown_messages import ShownMessages, Unsettled
-from runcast.adapters.langgraph.stream.steps import Steps, decision, is_hook
+from runcast.adapters.langgraph.stream.steps import Steps, decision
 from runcast.adapters.langgraph.stream.subagents import Scopes
 from runcast.adapters.langgraph.stream.tool_results import Results
 from runcast.adapters.open_blocks import Clock, OpenBlocks
@@ -292,7 +292,7 @@ class LangGraphTranslator:
         self._namespaces.started(ns, str(data["name"]), str(data["id"]))
         if self._client.breakpoints and not ns:
             self._pending.running.add(str(data["id"]))
-        rewritten = not is_hook(str(data["name"])) or self._conversations.rewritten(ns)
+        rewritten = self._conversations.rewritten(ns, str(data["name"]))
         events = self._conversations.release(ns, self._scopes) if rewritten else []
         events += self._scopes.task_started(data, ns)
         scope = self._scopes.scope(ns)

@@ -20,6 +20,7 @@ from runcast.adapters.langgraph.stream.model_output import ModelOutput
 from runcast.adapters.langgraph.stream.open_message import Emission
 from runcast.adapters.langgraph.stream.parts import SEPARATOR, Namespace, Namespaces, messages_of, named_in
 from runcast.adapters.langgraph.stream.shown_messages import Unsettled
+from runcast.adapters.langgraph.stream.steps import is_hook
 from runcast.adapters.langgraph.stream.subagents import Scope, Scopes
 
 ToMessages = Callable[[Sequence[Any]], list[Message]]
@@ -109,6 +110,9 @@ class Conversations:
         self._stepping = False  # a task of the root is over since the root's last values
         self._rewritten: set[Namespace] = set()  # graphs that have rewritten what is held
         self._released_by = frozenset(emission.options.released_by)
+        self._awaited = not all(
+            map(is_hook, self._released_by)
+        )  # nodes of the user's own are the last to rewrite
         self._corrects = emission.options.snapshot_on_rewrite
         self._inner: dict[Namespace, GraphMessages] = {}
         self._named: set[str] = (
@@ -182,11 +186,11 @@ class Conversations:
         if self._released_by and not self._released_by.isdisjoint((node, f"{agent}/{node}")):
             self._rewritten.add(ns)
 
-    def rewritten(self, ns: Namespace) -> bool:
-        """Whether this graph has rewritten what is held, since this was asked last."""
+    def rewritten(self, ns: Namespace, node: str) -> bool:
+        """Whether this graph has rewritten what is held, as this node starts: those that do it are named, or are hooks."""
         found = ns in self._rewritten
         self._rewritten.discard(ns)
-        return found
+        return found or not (self._awaited or is_hook(node))
 
     def release(self, ns: Namespace, scopes: Scopes) -> list[Event]:
         """The graph has rewritten what it rewrites: messages that were held are emitted as the state has them."""
