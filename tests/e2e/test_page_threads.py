@@ -55,6 +55,19 @@ async def test_a_thread_is_named_on_one_page_and_every_page_shows_the_name(
     assert writer.errors == watcher.errors == []
 
 
+async def test_a_long_title_gives_way_and_nothing_of_the_header_breaks(
+    host: Served, browser: Browser
+) -> None:
+    await (await host.cast.say("t1", "w" * 200, agent="parrot")).result()
+    tab = await browser.tab(f"{host.url}/?thread=t1")
+    await tab.until(f"{AT_EASE} && document.querySelector('#elapsed') !== null")
+    elapsed = "(() => { const range = document.createRange(); range.selectNodeContents(document.querySelector('#elapsed'))"
+    await tab.shows(
+        f"{elapsed}; return new Set([...range.getClientRects()].map((each) => each.top)).size }})()", 1
+    )
+    assert tab.errors == []
+
+
 async def test_threads_that_are_not_opened_show_how_they_stand(host: Served, browser: Browser) -> None:
     gated = Gated(8)
     host.cast.register(gated, name="gated")
