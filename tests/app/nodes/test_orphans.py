@@ -6,6 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 
 from runcast.app import Cast
+from runcast.app.host.event_function import EventFunction
 from tests.app.agents import steady
 from tests.app.node_process import WorkerProcess
 from tests.app.nodes.stage import PATIENCE, counting, ended, knows, nodes, until, web, worker
@@ -97,6 +98,28 @@ async def test_a_run_that_was_to_be_stopped_is_not_taken_up(url: str) -> None:
             assert await other.recover("continue") == [], "nor later, when it is found as one that was left"
             assert [each.status for each in await front.log.runs("t1")] == ["truncated"]
             assert not other.active
+
+
+async def test_a_run_whose_own_node_was_to_stop_it_is_not_taken_up(url: str) -> None:
+    """It answered `stopping`, and went away before the run came to a place where it stops."""
+
+    class Deaf(EventFunction):
+        async def stop(self, run_id: str, *, hard: bool = False) -> None:
+            if hard:
+                await super().stop(run_id)
+
+    agent = Deaf(steady, name="steady")
+    front = worker(url, agent, recover="continue", recover_every=60)
+    async with nodes(front):
+        run = await front.say("t1", "count")
+        await run.begun()
+        assert await front.stop(run.run_id) == "stopping"
+        await front.aclose(grace=0)
+    async with nodes(other := worker(url, steady, recover="continue", recover_every=60)):
+        await other.recover("continue")
+        assert [(each.edge, each.status) for each in await other.log.runs("t1")] == [
+            ("continue", "truncated")
+        ]
 
 
 async def test_a_run_is_taken_up_though_the_node_that_cut_it_short_died_too(url: str) -> None:

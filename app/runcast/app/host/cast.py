@@ -33,7 +33,7 @@ from runcast.app.nodes.handover import Edge, OnBusy, RemoteRun, RunRequest, inpu
 from runcast.app.nodes.node import Node
 from runcast.app.nodes.orphans import Recovery, recover_runs
 from runcast.app.nodes.queue import Queue
-from runcast.app.nodes.requests import Stopping, stop_elsewhere
+from runcast.app.nodes.requests import Stopping, note_stop, stop_elsewhere
 from runcast.app.runs.resume_entries import Answers, entries_in
 from runcast.app.runs.run import LocalRun, Run
 from runcast.app.runs.run_slots import RunSlots
@@ -345,6 +345,7 @@ class Cast:
             if thread_id in (None, run.thread_id):
                 await run.begun()
                 try:
+                    await note_stop(self, run.thread_id, run_id, hard)
                     await run.stop(hard=hard)
                 except UnknownRun as error:
                     raise Over(f"run {run_id!r} is over: its agent has finished") from error

@@ -6,6 +6,7 @@ Knows notes and the log; does not know who reads them (`node.py`) or how a run i
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +15,7 @@ from ag_ui.core import RunErrorEvent, RunStartedEvent
 from runcast.adapters.run_frame import echoed
 from runcast.app.errors import Busy, NotFound, Over
 from runcast.app.nodes.handover import RemoteRun, RunRequest, note_id
-from runcast.slim import Conflict, Forgotten, Note, RunInfo, ThreadInfo
+from runcast.slim import Conflict, Forgotten, Note, RunInfo, SlimError, ThreadInfo
 
 if TYPE_CHECKING:
     from runcast.app.host.cast import Cast
@@ -23,6 +24,8 @@ HOUR_MS = 3_600_000
 ATTEMPTS = (
     3  # to find a run that is neither in the log nor requested: it may be on its way from one to the other
 )
+
+logger = logging.getLogger("runcast.app")
 Stopping = Literal["stopped", "stopping", "asked"]
 
 
@@ -52,18 +55,33 @@ async def stop_elsewhere(cast: Cast, run_id: str, hard: bool, thread_id: str | N
     raise NotFound(f"no run {run_id!r} is active here")
 
 
-async def _ask_to_stop(cast: Cast, thread: ThreadInfo, run_id: str, hard: bool) -> bool:
-    """Leave the request with the run's owner; False when the run has ended or moved meanwhile."""
-    notes = cast.log.notes
-    note = await notes.leave(
-        note_id("stop", cast.tenant, thread.thread_id, run_id),
-        box=f"stop {thread.owner}",
+async def note_stop(cast: Cast, thread_id: str, run_id: str, hard: bool) -> None:
+    """Write down that a run of this process is to stop: if the process dies before the run's end, no other resumes it.
+
+    The run is stopped all the same when the store is away.
+    """
+    try:
+        await _leave_stop(cast, thread_id, run_id, hard, cast.log.owner)
+    except SlimError as error:
+        logger.warning("run %r is stopped, and could be resumed if this process died: %s", run_id, error)
+
+
+async def _leave_stop(cast: Cast, thread_id: str, run_id: str, hard: bool, owner: str | None) -> Note | None:
+    return await cast.log.notes.leave(
+        note_id("stop", cast.tenant, thread_id, run_id),
+        box=f"stop {owner}",
         body=b"hard" if hard else b"soft",
-        thread_id=thread.thread_id,
+        thread_id=thread_id,
         run_id=run_id,
         lasting_ms=HOUR_MS,
         replace=True,
     )
+
+
+async def _ask_to_stop(cast: Cast, thread: ThreadInfo, run_id: str, hard: bool) -> bool:
+    """Leave the request with the run's owner; False when the run has ended or moved meanwhile."""
+    notes = cast.log.notes
+    note = await _leave_stop(cast, thread.thread_id, run_id, hard, thread.owner)
     # Recovery looks for this note under the lease, so a run that is in progress now, and so its owner's, is stopped or not
     # resumed.
     for now, run in await cast.log.find(run_id):
