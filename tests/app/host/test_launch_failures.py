@@ -9,12 +9,15 @@ import pytest
 from ag_ui.core import RunFinishedEvent, RunStartedEvent, UserMessage
 
 from runcast.app import Busy, Cast
+from runcast.app.nodes import node
+from runcast.app.nodes.annotations import Annotation
 from runcast.app.nodes.handover import RunRequest, input_for
 from runcast.slim import MemoryStore, RunLog, StoreError
 from runcast.slim.stores.records import Batch
-from tests.app.agents import parrot
+from tests.app.agents import Gated, parrot
 from tests.app.host.test_followers import a_hub, ends, watching
 from tests.app.mortal import ahead
+from tests.app.nodes.stage import knows
 from tests.slim.logs import turn
 
 
@@ -58,3 +61,36 @@ async def test_a_run_that_did_not_begin_keeps_its_watchers_from_no_other(why: st
             await other.append("t1", event.model_copy(update={"thread_id": "t1"}) if thread else event)
         assert "theirs" in await ends(reader, "theirs")
         assert reader.faults == []
+
+
+async def test_an_annotation_that_another_owner_kept_out_leaves_watchers_to_its_run() -> None:
+    store = MemoryStore()
+    log, other = RunLog(store), RunLog(store, clock=ahead)
+    async with Cast(log, hub=a_hub(), agents=[parrot], recover="off") as cast, other:
+        await (await cast.say("t1", "a word")).result()
+        await other.start_run("t1", "theirs")
+        note = Annotation(id="a", metaType="thumb", payload={})
+        assert not await cast.annotations.write("t1", note)
+        reader = await watching(cast)
+        for event in turn("theirs"):
+            thread = isinstance(event, RunStartedEvent | RunFinishedEvent)
+            await other.append("t1", event.model_copy(update={"thread_id": "t1"}) if thread else event)
+        assert "theirs" in await ends(reader, "theirs")
+
+
+async def test_a_requested_run_begins_as_soon_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node, "POLL", 3_600.0)
+    store, gated = MemoryStore(), Gated(1)
+    async with (
+        Cast(RunLog(store), agents=[parrot], max_runs=1, recover="off") as worker,
+        Cast(RunLog(store), work=False) as front,
+    ):
+        worker.register(gated, name="gated")
+        busy = await worker.say("t1", "one", agent="gated")
+        await knows(front, "parrot")
+        waits = await front.say("t2", "two", agent="parrot")
+        await worker.node.look()
+        gated.open()
+        await busy.result()
+        async with asyncio.timeout(30):
+            assert (await waits.result()).status == "completed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runcast.app import Cast, Webhook
 from tests.app.agents import Gated, parrot
-from tests.app.keeping.test_thread_archives import exported, rows_in
+from tests.app.keeping.test_thread_archives import exported, imported, rows_in
 from tests.app.webhooks.test_webhook import NEW
 
 
@@ -44,3 +44,17 @@ async def test_a_snapshot_of_an_earlier_place_stays_behind() -> None:
         gated.open(1)
         await run.result()
         assert [each["run_id"] for each in rows_in(await exported(cast), "snapshot")] == [run.run_id]
+
+
+async def test_messages_that_wait_in_an_archive_begin_at_once() -> None:
+    gated = Gated(1)
+    async with Cast.open("memory://", agents=[parrot, gated], watch=False) as cast:
+        first = await cast.say("t1", "one", agent=next(each for each in cast.agents if each != "parrot"))
+        await cast.say("t1", "two", agent="parrot", on_busy="queue")
+        archive = await exported(cast)
+        gated.open()
+        await first.result()
+    async with Cast.open("memory://", agents=[parrot], watch=False, recover="off") as cast:
+        await cast.node.close()  # nothing looks by itself
+        await imported(cast, archive, waiting=True)
+        assert len(await cast.log.runs("t1")) == 2

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from runcast.app import BadRequest, Cast, NotFound
 from runcast.app.nodes import annotations
+from runcast.app.nodes.annotations import LONGEST_TYPE
 from runcast.broadcast import Broadcaster, MemoryPublisher, Position, channel_for
 from runcast.slim import MemoryStore, RunLog, fold, verify
 from tests.app.agents import Gated, asker, parrot
@@ -285,3 +286,27 @@ async def test_notes_over_http_have_their_author(host: Served) -> None:
             method, path, headers={"x-user": "bob"}, json={"metaType": "a", "payload": {}}
         )
         assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("length", "fits"), [(0, False), (1, True), (LONGEST_TYPE, True), (LONGEST_TYPE + 1, False)]
+)
+async def test_a_type_has_a_length(length: int, fits: bool) -> None:
+    async with Cast.open("memory://", agents=[parrot], watch=False) as cast:
+        await (await cast.say("t1", "a word")).result()
+        if fits:
+            await cast.annotations.add("t1", "x" * length, {})
+        else:
+            with pytest.raises(BadRequest, match="metaType"):
+                await cast.annotations.add("t1", "x" * length, {})
+
+
+async def test_what_stood_in_a_thread_of_another_history_stands_no_more() -> None:
+    store = MemoryStore()
+    async with Cast(RunLog(store), agents=[parrot]) as cast, RunLog(store) as other:
+        await (await cast.say("t1", "a word")).result()
+        await cast.annotations.add("t1", "thumb", UP, id="a")
+        assert len(await cast.annotations.of("t1")) == 1
+        await other.archive.delete("t1")
+        await (await cast.say("t1", "another")).result()
+        assert await cast.annotations.of("t1") == []

@@ -202,3 +202,20 @@ async def test_a_connection_that_has_ended_leaves_no_task() -> None:
     await hub.aclose()
     await rested()
     assert asyncio.all_tasks() <= before
+
+
+async def test_holes_and_connections_that_watch_nothing_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(hub_module, "time", SimpleNamespace(monotonic=lambda: clock.now, time=lambda: 0.0))
+    hub = a_hub(limits=limits(unsubscribed=0.04, activity=3_600))
+    watching, idle = Reader("watching"), Reader("idle")
+    await watching.come(hub)
+    idle.connection = hub.open_pusher(idle, address="a")
+    for seq, prev in ((1, 0), (2, 1), (5, 4)):
+        await hub.publish(CHANNEL, [envelope(seq, prev)])
+    clock.now += 1
+    await becomes(lambda: idle.ended is not None)
+    stats = hub.stats()
+    assert (stats["holes"], stats["timeouts"], stats["published"]) == (1, 1, 3)
+    assert (watching.ended, hub.stats()["connections"]) == (None, 1)
+    await hub.aclose()

@@ -253,3 +253,11 @@ def test_what_the_log_itself_says_of_its_epoch_holds():
     assert [it.judge(envelope(2, epoch=each)) for each in "abc"] == [Fit.DOUBLE, Fit.DOUBLE, Fit.RESTART]
     it.add(envelope(1, epoch="c"), b"x", 2.0)
     assert (it.epoch, it.judge(envelope(2, epoch="c"))) == ("c", Fit.NEXT)
+
+
+def test_an_envelope_is_kept_to_the_last_moment_of_its_age() -> None:
+    it = ring(envelope(1), age=10.0)
+    it.expire(10.0)
+    assert after(it, 0) == [1]
+    it.expire(10.5)
+    assert (after(it, 0), it.size) == (None, 0)
