@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
-from ag_ui.core import UserMessage
+from ag_ui.core import CustomEvent, UserMessage
 
 from runcast.app import Cast, Full
+from runcast.app.nodes import queue
 from runcast.app.nodes.handover import RunRequest, input_for
 from runcast.app.nodes.requests import leave
 from runcast.app.nodes.waiting import to_wait
@@ -102,3 +103,19 @@ async def test_a_full_host_begins_the_next_message_when_there_is_room() -> None:
         await until(begun)
         await idle(cast)
         assert [each.run_id for each in await cast.log.runs("t1")] == ["two"]
+
+
+async def test_an_announcement_lists_a_few_and_counts_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "LISTED", 2)
+    gated = Gated(1)
+    async with Cast.open("memory://", agents=[gated], watch=False, on_busy="queue") as cast:
+        run = await cast.say("t1", "one")
+        for text in ("two", "three", "four"):
+            await cast.say("t1", text)
+        await cast.log.flush()
+        events: list[Any] = [each.event for each in await cast.log.entries("t1")]
+        told = [each.value for each in events if isinstance(each, CustomEvent)]
+        assert [(len(each["messages"]), each["count"]) for each in told] == [(1, 1), (2, 2), (2, 3)]
+        gated.open()
+        await run.result()
+        await idle(cast)

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from ag_ui.core import RunErrorEvent, RunStartedEvent
+import pytest
+from ag_ui.core import RunErrorEvent, RunFinishedEvent, RunStartedEvent
 
-from runcast.app import Busy, Cast, EventFunction
+from runcast.app import Busy, Cast, EventFunction, Over
 from runcast.app.nodes.handover import RunRequest
 from runcast.app.nodes.orphans import resume_truncated
 from runcast.app.nodes.requests import HOUR_MS, decline, leave, threads_of
@@ -146,3 +147,28 @@ async def test_a_run_is_named_in_the_threads_that_have_it_or_wait_for_it() -> No
         assert await threads_of(cast, "twin") == ["t2", "t1"], "it is active in one, and waits in the other"
         assert await threads_of(cast, "another") == []
         gated.open()
+
+
+async def test_a_declined_run_shows_what_it_was_asked() -> None:
+    async with Cast.open("memory://", agents=[parrot], watch=False, work=False) as cast:
+        note = await leave(cast, "t1", "r1", RunRequest("parrot", ask("my words", run_id="r1")))
+        assert note is not None
+        assert await decline(cast, note, Busy("full today"), "busy")
+        started: Any = (await cast.log.entries("t1"))[0].event
+        assert [each.content for each in started.input.messages] == ["my words"]
+
+
+async def test_a_run_that_ends_as_it_is_to_be_stopped_leaves_no_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    async with Cast(RunLog(store), agents=[parrot], work=False) as cast, RunLog(store) as other:
+        await other.append("t1", RunStartedEvent(thread_id="t1", run_id="r1"))
+        leave_note = cast.log.notes.leave
+
+        async def late(*given: Any, **more: Any) -> Any:
+            await other.append("t1", RunFinishedEvent(thread_id="t1", run_id="r1"))
+            return await leave_note(*given, **more)
+
+        monkeypatch.setattr(cast.log.notes, "leave", late)
+        with pytest.raises(Over, match="ended as completed"):
+            await cast.stop("r1")
+        assert await cast.log.notes.of_thread("t1") == []

@@ -21,7 +21,9 @@ from ag_ui.core import (
 
 from runcast.adapters import ResumePoint
 from runcast.app import Cast
+from runcast.slim import RunLog
 from tests.app.agents import parrot
+from tests.slim.log.test_writer import Counting
 
 
 class Late:
@@ -79,3 +81,35 @@ async def test_what_was_left_counts_at_its_place_in_its_history_alone() -> None:
             assert found is not None
             assert (found.state or {}) == state
         await cast.log.recovery.abandon("t1")
+
+
+async def test_the_snapshot_of_a_run_has_what_came_behind_its_end() -> None:
+    async with Cast.open("memory://", agents=[Late()], watch=False) as cast:
+        await (await cast.say("t1", "go")).result()
+        kept, thread = await cast.log.snapshot("t1"), await cast.log.thread("t1")
+        assert kept is not None
+        assert thread is not None
+        assert kept.seq == thread.last_seq
+        assert kept.data["state"] == {"late": 1}
+
+
+async def test_an_adapter_whose_run_cannot_be_recorded_is_closed() -> None:
+    closed = list[str]()
+
+    class Watched(Late):
+        async def run(
+            self, input: RunAgentInput, *, resume: ResumePoint | None = None
+        ) -> AsyncIterator[Event]:
+            try:
+                async for event in super().run(input, resume=resume):
+                    yield event
+                    store.down = True
+            finally:
+                closed.append(input.run_id)
+
+    store = Counting()
+    async with Cast(RunLog(store, patience_ms=0), agents=[Watched()], recover="off") as cast:
+        run = await cast.say("t1", "go")
+        assert (await run.result()).code == "store_error"
+        assert closed == [run.run_id]
+        store.down = False
