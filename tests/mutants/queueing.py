@@ -24,6 +24,10 @@ FAULTS: tuple[Fault, ...] = (
         ("            after=max((each.note.at for each in waiting), default=0),", "            after=0,"),
     ),
     *faults(
+        "app/runcast/app/host/cast.py",
+        ("                    await note_stop(self, run.thread_id, run_id, hard)\n", ""),
+    ),
+    *faults(
         "app/runcast/app/nodes/requests.py",
         ("            if thread_id not in (None, thread.thread_id):\n                continue\n", ""),
         (
