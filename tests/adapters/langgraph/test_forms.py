@@ -21,6 +21,7 @@ from runcast.adapters.langgraph import (
     LangGraphOptions,
     LangGraphTranslator,
 )
+from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.stream.graph_messages import GraphMessages
 from runcast.slim.protocol.verifier import verify
 from tests.adapters.langgraph.fakes import StreamingModel, say
@@ -28,6 +29,8 @@ from tests.adapters.langgraph.scenes.forms import gave, texts
 from tests.adapters.langgraph.scenes.state import steps
 from tests.adapters.langgraph.stage import Stage
 from tests.adapters.langgraph.wide.book import call, model
+
+CALL = {"name": "echo", "args": {}, "id": "c"}
 
 
 def values(*messages: Any, ns: tuple[str, ...] = ()) -> Any:
@@ -53,6 +56,19 @@ def test_what_was_there_at_first_is_history():
 def test_history_that_a_reducer_copies_is_no_news():
     old, copy = AIMessage("old", id="a"), AIMessage("old", id="a")
     assert told(values(old), values(copy, AIMessage("new", id="b"))) == [("b", "new")]
+
+
+@pytest.mark.parametrize(("stored", "restated"), [("[REDACTED]", True), ("a@b.com", False)])
+def test_a_result_of_a_broken_run_is_shown_as_the_step_that_ran_again_stored_it(stored: str, restated: bool):
+    user, asked = HumanMessage("hi", id="u"), AIMessage("", id="a", tool_calls=[CALL])
+    shown = to_agui([user, asked, ToolMessage("a@b.com", id="t", tool_call_id="c")])
+    translator = LangGraphTranslator(
+        RunIds("t", "r"), shown=shown, known={"u", "a", "t"}, to_messages=to_agui
+    )
+    events = [*translator.start(), *translator.feed(values(user, asked))]
+    events += translator.feed(values(user, asked, ToolMessage(stored, id="t", tool_call_id="c")))
+    found = [event.messages for event in events if event.type == "MESSAGES_SNAPSHOT"]
+    assert [messages[-1].content for messages in found] == ([stored] if restated else [])
 
 
 def test_what_the_client_knows_is_not_told():

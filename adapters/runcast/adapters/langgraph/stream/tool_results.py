@@ -38,7 +38,10 @@ class Results:
 
     def begins(self, shown: Sequence[Message]) -> None:
         """What the client shows at the start: subagents that a break left may go on, and their calls have no results."""
-        answered = {message.tool_call_id for message in shown if isinstance(message, ToolMessage)}
+        results = [message for message in shown if isinstance(message, ToolMessage)]
+        answered = {message.tool_call_id for message in results}
+        # a step that runs again may store a result otherwise than the broken run has shown it
+        self._contents.update((it.id, it.content) for it in results if isinstance(it.content, str))
         for message in shown:
             owner = message.subagent_run_id if isinstance(message, AssistantMessage) else None
             made = (message.tool_calls or ()) if isinstance(message, AssistantMessage) and owner else ()
