@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from ag_ui.core import CustomEvent
@@ -210,3 +210,21 @@ async def test_a_stopped_process_loses_its_leases(shared_url: str):
         assert answer == b"refused\n"
         (run,) = await log.runs(THREAD)
         assert (run.status, run.last_seq) == ("truncated", 1)
+
+
+@pytest.mark.parametrize(("lease_ms", "pause"), [(15_000, 5.0), (3, 0.01)])
+async def test_leases_are_renewed_three_times_while_they_last(
+    lease_ms: int, pause: float, monkeypatch: pytest.MonkeyPatch
+):
+    waits, wait = set[float | None](), asyncio.wait
+
+    async def noting(what: Any, *, timeout: float | None = None, **more: Any) -> Any:  # noqa: ASYNC109
+        waits.add(timeout)
+        return await wait(what, timeout=timeout, **more)
+
+    monkeypatch.setattr(asyncio, "wait", noting)
+    renewal = LeaseRenewal(MemoryStore(), LogOptions(lease_ms=lease_ms), list[Lease], print)
+    await until(lambda: bool(waits - {None}))
+    await renewal.close()
+    assert pause in waits
+    assert 3 * pause not in waits

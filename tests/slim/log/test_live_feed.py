@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from runcast.slim.entry import Entry
+from runcast.slim.errors import StoreError
 from runcast.slim.log import live_feed
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import MemoryStore
@@ -104,3 +107,26 @@ async def test_a_reader_that_is_a_little_behind_is_served_from_memory() -> None:
                 assert len(await anext(quick)) == 1
             assert [entry.seq for entry in await anext(slow)] == list(range(3, 3 + len(rest)))
             assert store.reads == 0
+
+
+async def test_a_store_that_is_away_is_asked_again_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_feed, "PAUSES", (0.1, 0.1, 0.1))
+    store, times = MemoryStore(), list[float]()
+    read = store.events
+
+    async def fails_twice(*asked: Any, **more: Any) -> Any:
+        if len(times) < 3:
+            times.append(asyncio.get_running_loop().time())
+        if len(times) < 3:
+            raise StoreError("the database is away")
+        return await read(*asked, **more)
+
+    here, there = (RunLog(store, derive="manual") for _ in range(2))
+    async with here, there, aclosing(here.attach(THREAD)) as entries:
+        waiting = asyncio.ensure_future(anext(entries))
+        await rested()
+        monkeypatch.setattr(store, "events", fails_twice)
+        await there.append_many(THREAD, [started(), finished()])
+        async with asyncio.timeout(60):
+            assert (await waiting).seq == 1
+    assert [later - before >= 0.1 for before, later in pairwise(times)] == [True, True]

@@ -454,3 +454,17 @@ def test_a_border_without_content_is_passed_by_and_one_with_content_looked_into(
             )
         loud = kind(**ids, note=f"password={PASSWORD}")
         assert PASSWORD not in encode(Redactor().stream().feed(loud, encode(loud))[0]).decode()
+
+
+@pytest.mark.parametrize("more", ["", "r", "r2", "r2go"])
+def test_what_is_held_leaves_once_when_the_conversation_is_shown_anew(more: str) -> None:
+    stream = REDACTOR.stream()
+    deltas = ["the password=hunt", "e", *more, " and on"]
+    out: list[Event] = [*stream.feed(TextMessageStartEvent(message_id="m"))]
+    for delta in deltas[:-1]:
+        out += stream.feed(TextMessageContentEvent(message_id="m", delta=delta))
+    out += stream.feed(MessagesSnapshotEvent(messages=[]))
+    out += stream.feed(TextMessageContentEvent(message_id="m", delta=deltas[-1]))
+    out += [*stream.feed(TextMessageEndEvent(message_id="m")), *stream.close()]
+    said = "".join(each.delta for each in out if isinstance(each, TextMessageContentEvent))
+    assert said == "the password=[redacted] and on"
