@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from types import SimpleNamespace
 from typing import Any
 
@@ -46,6 +47,20 @@ def test_it_is_an_adapter():
     assert found.identity.name == "mine"
     assert found.human_in_the_loop.interrupts
     assert not LangGraphAdapter(chat(say("x"), checkpointer=None)).capabilities().state.memory
+
+
+async def test_a_run_that_is_over_is_freed_without_the_collector():
+    """Reference cycles would keep the whole run, and the collector would walk through hundreds of objects for each."""
+    adapter = LangGraphAdapter(chat(say("one ", "two")))
+    await played(adapter, asks(run="first"))  # what is made once is made
+    gc.collect()
+    gc.disable()
+    try:
+        await played(adapter, asks(run="second"))
+        left = gc.collect()
+    finally:
+        gc.enable()
+    assert left < 40, left
 
 
 async def test_49_many_runs_at_once_on_one_adapter():

@@ -202,6 +202,7 @@ class LangGraphAdapter:
         self._busy.setdefault(input.thread_id, input.run_id)
 
     def _leave(self, input: RunAgentInput, job: _Job) -> None:
+        job.pump = None  # which holds the job
         if self._active.get(input.run_id) is not job:
             return  # refused, because another run of this id is active
         del self._active[input.run_id]

@@ -128,8 +128,8 @@ class Probe(BaseCallbackHandler):
             self._report_inside(place, "retry", {"task_id": place.rpartition(":")[2], "attempt": attempts})
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """A node is done."""
-        self._nodes.pop(run_id, None)
+        """A node is done, and not retried: its config, which holds the whole run, is not needed any more."""
+        self._inside.pop(self._nodes.pop(run_id, ""), None)
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """A node's attempt failed."""

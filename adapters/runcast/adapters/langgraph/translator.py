@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from ag_ui.core import Event, RawEvent, RunAgentInput
 
@@ -110,24 +110,6 @@ class LangGraphTranslator:
         self._pending = Pending()
         self._checkpoint: str | None = None
         self._result: Any = None
-        self._feeds = self._by_kind()
-
-    def _by_kind(self) -> Mapping[str, Callable[[Any, Namespace], list[Event]]]:
-        return {
-            "messages": self._messages,
-            "tasks": self._tasks,
-            "updates": self._updates,
-            "values": self._values,
-            "custom": self._custom.written,
-            "tools": self._custom.tool,
-            "checkpoints": self._checkpoints,
-            "llm_end": self._llm_end,
-            "llm_error": self._llm_error,
-            "retry": self._retry,
-            "custom_event": self._custom.dispatched,
-            "manual_message": self._manual_message,
-            "manual_state": self._manual_state,
-        }
 
     def start(self) -> list[Event]:
         """RUN_STARTED, and what takes back the messages of a failed attempt."""
@@ -224,7 +206,7 @@ class LangGraphTranslator:
     def _translated(self, part: Any) -> list[Event]:
         part = decode(part)
         feed = self._feeds.get(part["type"])
-        events = [] if feed is None else feed(part["data"], part["ns"])
+        events = [] if feed is None else feed(self, part["data"], part["ns"])
         if self._raw is not None:
             raw = RawEvent(event=self._raw(dict(part)), source="langgraph", **self._emission.tags(None))
             return [*events, raw]
@@ -237,7 +219,7 @@ class LangGraphTranslator:
             event
             for aside in asides
             for event in self._shown.feed(
-                self._guard.run(aside, partial(self._feeds[aside.type], aside.data, ()))
+                self._guard.run(aside, partial(self._feeds[aside.type], self, aside.data, ()))
             )
         ]
 
@@ -398,3 +380,20 @@ class LangGraphTranslator:
         return (
             events + self._output.taken_back(self._output.emitted_in(task_id)) + self._steps.retried(task_id)
         )
+
+    # By the type of a part or an aside; of the class, so that a translator holds no reference to itself.
+    _feeds: ClassVar[Mapping[str, Callable[[LangGraphTranslator, Any, Namespace], list[Event]]]] = {
+        "messages": _messages,
+        "tasks": _tasks,
+        "updates": _updates,
+        "values": _values,
+        "custom": lambda self, data, ns: self._custom.written(data, ns),
+        "tools": lambda self, data, ns: self._custom.tool(data, ns),
+        "checkpoints": _checkpoints,
+        "llm_end": _llm_end,
+        "llm_error": _llm_error,
+        "retry": _retry,
+        "custom_event": lambda self, data, ns: self._custom.dispatched(data, ns),
+        "manual_message": _manual_message,
+        "manual_state": _manual_state,
+    }
