@@ -1,19 +1,20 @@
-"""Whoever watches a thread here gets the runs of other processes too, whatever became of those of this one."""
+"""Whoever watches a thread here gets its runs whole, those of other processes too; for nobody, nothing is mapped."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
 import pytest
+from ag_ui.core import RunAgentInput, UserMessage
 
 from runcast.app import Cast
-from runcast.broadcast import Hub, channel_for
+from runcast.broadcast import Broadcaster, Hub, LogHistory, MemoryPublisher, Position, channel_for
 from runcast.broadcast.hub.connection import Connection
 from runcast.broadcast.hub.protocol import PlainRequest
 from runcast.slim import Entry, MemoryStore, ReaderTooSlow, RunLog, StoreError
-from tests.app.agents import Gated, said
+from tests.app.agents import Gated, parrot, said
 from tests.broadcast.hub.fakes import Reader
 from tests.slim.logs import finished, started
 
@@ -100,3 +101,82 @@ async def test_a_reader_that_goes_on_brings_the_history_of_its_place(
         gated.open()
         assert await ends(reader, run.run_id) == [run.run_id]
         assert reader.faults == []
+
+
+def ask(run_id: str = "r1") -> RunAgentInput:
+    message = UserMessage(id=f"u-{run_id}", content="hello you")
+    return RunAgentInput(thread_id="s1", run_id=run_id, messages=[message], tools=[], context=[])
+
+
+@pytest.fixture
+async def cast() -> AsyncIterator[Cast]:
+    log = RunLog(MemoryStore())
+    hub = Hub("1", "app-key", "app-secret", history=LogHistory(log))
+    async with Cast(log, hub=hub) as it:
+        yield it
+
+
+def mapped(cast: Cast) -> int:
+    assert cast.hub is not None
+    return int(cast.hub.stats()["published"])
+
+
+async def has(reader: Reader, seq: int) -> None:
+    async with asyncio.timeout(60):
+        while reader.last != seq:  # noqa: ASYNC110  a reader of the tests has no event
+            await asyncio.sleep(0.005)
+    assert not reader.faults
+
+
+async def test_a_run_that_nobody_watches_is_not_mapped(cast: Cast) -> None:
+    await (await cast.start(parrot, ask())).result()
+    assert mapped(cast) == 0
+    assert len(cast.followers) == 0
+
+
+async def test_who_comes_during_a_run_gets_all_of_it_and_what_follows(cast: Cast) -> None:
+    assert cast.hub is not None
+    gated, newcomer, back = Gated(4), Reader("new"), Reader("back")
+    run = await cast.start(gated, ask())
+    gated.open(2)
+    await cast.log.flush("s1")
+    await newcomer.come(cast.hub)
+    await back.come(cast.hub, Position(run.epoch, run.first_seq))
+    gated.open()
+    last = (await run.result()).last_seq
+    await has(newcomer, last)
+    await has(back, last)
+    chunks = [frame for frame in newcomer.frames if frame.get("event") == "agent.stream.chunk"]
+    assert chunks
+
+
+async def test_who_comes_during_a_later_run_misses_nothing_of_those_between(cast: Cast) -> None:
+    assert cast.hub is not None
+    reader = Reader("was here")
+    await reader.come(cast.hub)
+    await has(reader, (await (await cast.start(parrot, ask("r1"))).result()).last_seq)
+    reader.unsubscribe(cast.hub)
+    async with asyncio.timeout(60):
+        while len(cast.followers):  # noqa: ASYNC110  nothing tells when a thread is left
+            await asyncio.sleep(0.01)
+    before = mapped(cast)
+    await (await cast.start(parrot, ask("r2"))).result()
+    assert mapped(cast) == before
+    gated = Gated(2)
+    run = await cast.start(gated, ask("r3"))
+    newcomer = Reader("new")
+    await newcomer.come(cast.hub)
+    reader.subscribe(cast.hub, reader.position)
+    gated.open()
+    last = (await run.result()).last_seq
+    await has(reader, last)
+    await has(newcomer, last)
+
+
+async def test_an_engine_gets_every_run() -> None:
+    engine = MemoryPublisher()
+    async with Cast(RunLog(MemoryStore()), Broadcaster(engine)) as cast:
+        last = (await (await cast.start(parrot, ask())).result()).last_seq
+        async with asyncio.timeout(60):
+            while [each.seq for each in engine.envelopes("private-agent.s1")[-1:]] != [last]:  # noqa: ASYNC110  it only keeps
+                await asyncio.sleep(0.005)

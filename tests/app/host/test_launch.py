@@ -131,7 +131,7 @@ async def test_a_small_run_asks_the_store_for_nothing_that_is_known_or_can_wait(
         before = store.asked.copy()
         for n in range(5):
             await (await cast.say(f"t{n}", "hello")).result()
-        assert store.asked - before == {"notes_about": 5, "acquire": 5, "append": 10}
+        assert store.asked - before == {"acquire": 5, "append": 10}
         assert (await cast.log.snapshot("t4")) is not None
 
 
@@ -144,7 +144,7 @@ async def test_a_turn_behind_many_others_reads_none_of_them(monkeypatch: pytest.
         before = store.asked.copy()
         for n in range(5):
             await (await cast.say("t1", f"hello {n}")).result()
-        assert store.asked - before == {"notes_about": 5, "acquire": 5, "named": 5, "append": 10}
+        assert store.asked - before == {"acquire": 5, "named": 5, "append": 10}
         given = await cast.log.input("t1", (await cast.log.runs("t1"))[-1].run_id)
         assert given is not None
         assert [each.role for each in given.messages] == [*("user", "assistant") * 5, "user"]
@@ -198,6 +198,22 @@ async def test_a_resume_point_does_not_wait_where_messages_do() -> None:
         finally:
             gated.open()
         assert [(await each.result()).status for each in (run, later)] == ["completed"] * 2
+
+
+async def test_who_would_go_before_what_waits_finds_out_under_the_lease() -> None:
+    """No run is active here, so only the lease shows what another worker has queued."""
+    async with Cast.open("memory://", agents=[parrot], watch=False) as cast:
+        first = RunRequest("elsewhere", input_for("t1", "first")).encode()
+        await cast.log.notes.leave("n1", box="queue elsewhere", body=first, thread_id="t1", run_id="first")
+        agent = next(iter(cast.agents.values()))
+        with pytest.raises(Busy, match="messages wait"):
+            await cast.start(agent, input_for("t1", "late"))
+        thread = await cast.log.thread("t1")
+        assert thread is not None
+        assert thread.owner is None, "the lease was given back"
+        waits = await cast.start(agent, input_for("t1", "late"), on_busy="queue")
+        assert waits.accepted == "queued"
+        assert [each.run_id for each in await cast.queue.waiting("t1")] == ["first", "late"]
 
 
 class Given:

@@ -382,7 +382,7 @@ class LangGraphTranslator:
         )
 
     # By the type of a part or an aside; of the class, so that a translator holds no reference to itself.
-    _feeds: ClassVar[Mapping[str, Callable[[LangGraphTranslator, Any, Namespace], list[Event]]]] = {
+    _feeds: ClassVar[Mapping[str, Callable[[Any, Any, Namespace], list[Event]]]] = {
         "messages": _messages,
         "tasks": _tasks,
         "updates": _updates,

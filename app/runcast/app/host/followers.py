@@ -105,6 +105,8 @@ class Followers:
         self._hub = hub
         self._local = local
         self._fanout = fanout
+        # Where the hub is the only target, nothing is mapped for nobody: who comes late gets a run from the log.
+        self._elsewhere = any(each is not local for each in broadcasters)
         self._threads: dict[str, _Thread] = {}
         self._behind: set[str] = set()  # watched threads of which the fan-out missed entries
         self._offsets: dict[str, int] = {}  # by watched thread, the hub's position at the last sweep
@@ -132,11 +134,11 @@ class Followers:
 
     def follow(self, run: Followed) -> None:
         """Broadcast the entries of a run that has begun, as they become durable."""
-        if not self._broadcasters:
-            self.dismiss(run)
-            return
         thread = self._threads.setdefault(run.thread_id, _Thread())
         thread.runs[run.run_id] = run
+        if thread.task is None and not self._needs(run.thread_id, thread):
+            self.dismiss(run)
+            return
         if thread.task is None:
             thread.after, thread.epoch = run.first_seq - 1, run.epoch
             self._start(run.thread_id, thread)
@@ -189,7 +191,7 @@ class Followers:
         return self._hub.watches(channel_for(thread_id, prefix=self._hub.prefix))
 
     def _needs(self, thread_id: str, thread: _Thread | None) -> bool:
-        if thread is not None and thread.runs and self._broadcasters:
+        if thread is not None and thread.runs and self._elsewhere:
             return True
         delivered = self._fanout is not None and self._fanout.connected.is_set()
         return self._is_watched(thread_id) and (not delivered or thread_id in self._behind)
@@ -198,7 +200,7 @@ class Followers:
         """Follow the thread as long as it is needed, and no longer."""
         thread = self._threads.get(thread_id)
         if self._closing or not self._needs(thread_id, thread):
-            if thread is not None and not thread.runs:
+            if thread is not None and not (thread.runs and self._elsewhere):
                 del self._threads[thread_id]
                 if thread.task is not None:
                     thread.task.cancel()

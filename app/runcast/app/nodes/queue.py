@@ -40,6 +40,10 @@ class Changed(Busy):
     """The message was edited or withdrawn, or the thread moved on, just before it began."""
 
 
+class Behind(Busy):
+    """Messages wait in the thread, and come first."""
+
+
 class Queue:
     """The messages that wait in the threads of one cast, as `Cast.queue`."""
 
@@ -65,25 +69,36 @@ class Queue:
             raise BadRequest(f"on_busy is one of {', '.join(get_args(OnBusy))}, not {policy!r}")
         if resume is not None:  # it is of this moment, and no note holds it
             policy = "refuse"
-        waiting = await self.waiting(thread_id)
-        if not waiting or (policy == "refuse" and await self._asks(thread_id)):
-            try:
-                return await cast.launcher.launch(request, thread_id, run_id, adapter=adapter, resume=resume)
-            except Busy:
-                if policy == "refuse":
-                    raise
-        elif policy == "refuse":
-            raise Busy("messages wait in this thread: let this one wait too (`on_busy`), or withdraw them")
-        return await self._put(request, thread_id, run_id, policy, waiting)
 
-    async def _put(
-        self, request: RunRequest, thread_id: str, run_id: str, policy: OnBusy, waiting: list[Waiting]
-    ) -> RemoteRun:
+        async def claim() -> None:
+            if cast.slots.is_noted(cast.tenant, thread_id):
+                await self._unless_behind(thread_id, policy)
+
+        try:
+            if not cast.options.work or cast.slots.reserved(cast.tenant, thread_id):
+                await self._unless_behind(thread_id, policy)  # else the lease shows whether anything waits
+            return await cast.launcher.launch(
+                request, thread_id, run_id, adapter=adapter, resume=resume, claim=claim
+            )
+        except Busy as error:
+            if policy == "refuse":
+                if isinstance(error, Behind):  # its turn may have come while this process had the lease
+                    cast.node.begin_next(cast, thread_id)
+                raise
+        return await self._put(request, thread_id, run_id, policy)
+
+    async def _unless_behind(self, thread_id: str, policy: OnBusy) -> None:
+        """Raise where messages wait that come first. Only a run that answers a question goes before them."""
+        if await self.waiting(thread_id) and not (policy == "refuse" and await self._asks(thread_id)):
+            raise Behind("messages wait in this thread: let this one wait too (`on_busy`), or withdraw them")
+
+    async def _put(self, request: RunRequest, thread_id: str, run_id: str, policy: OnBusy) -> RemoteRun:
         cast = self._cast
         if cast.closing:
             raise Closing("this host is shutting down; ask again in a moment")
         if await is_used(cast, thread_id, run_id):
             raise Busy(f"the run id was used: run {run_id!r} is already in thread {thread_id!r}")
+        waiting = await self.waiting(thread_id)
         if len(waiting) >= MOST:
             raise Full(f"{MOST} messages wait in this thread already; withdraw one, or ask again later")
         thread = await cast.log.thread(thread_id)
