@@ -10,7 +10,7 @@ STORES = "slim/runcast/slim/stores/"
 FAULTS: tuple[Fault, ...] = (
     *faults(
         LOG + "batches.py",
-        ("        while self._send_next() is not None:", "        if self._send_next() is not None:"),
+        ("        while self._send_next():", "        if self._send_next():"),
         (
             "            await self._answered()\n        self._cancel_retry()",
             "            break\n        self._cancel_retry()",
@@ -38,9 +38,13 @@ FAULTS: tuple[Fault, ...] = (
     ),
     *faults(
         LOG + "committer.py",
-        ("            self._task = None\n\n    async def _rest", "            pass\n\n    async def _rest"),
-        ("            _end(self._pause)\n        self._start()", "            pass\n        self._start()"),
-        ("        await asyncio.wait([write], timeout=SLOW)", "        await asyncio.wait([write])"),
+        ("                self._go_on()\n\n    def _over", "                pass\n\n    def _over"),
+        (
+            "            self._next.cancel()  # the pause\n            self._next = None\n",
+            "            return\n",
+        ),
+        ("call_later(SLOW, self._go_on)", "call_later(3_600, self._go_on)"),
+        ("        if busy is self._busy:", "        if True:"),
         ("            answers = [error] * len(lot)", "            answers = [None] * len(lot)"),
         (
             "                if answer is not None:\n                    answered(answer)",
@@ -50,7 +54,7 @@ FAULTS: tuple[Fault, ...] = (
             "        except (StoreError, LineageError) as error:\n            answer = error",
             "        except StoreError as error:\n            answer = error",
         ),
-        ("if loaded else 0.0", "if loaded else pause"),
+        ("            self._pause = 0.0\n", "            pass\n"),
     ),
     *faults(
         LOG + "writer.py",
@@ -100,7 +104,8 @@ FAULTS: tuple[Fault, ...] = (
         ('        connection.execute("COMMIT")', "        pass"),
         ('        if connection.in_transaction:\n            connection.execute("ROLLBACK")', "        pass"),
         ('    connection.execute("BEGIN IMMEDIATE")', '    connection.execute("BEGIN")'),
-        ("            return await asyncio.shield(work)\n", "            return await work\n"),
+        ("        return  # its caller was cancelled\n", "        pass\n"),
+        ("    if error is None and then is not None:\n        then()", "    pass"),
         ("PRAGMA synchronous = {self._synchronous}", "PRAGMA synchronous = OFF"),
         ("            await self._write_ahead(writer)", "            pass"),
         ('            await writer.rows(f"PRAGMA max_page_count', '            (f"PRAGMA max_page_count'),
@@ -108,7 +113,7 @@ FAULTS: tuple[Fault, ...] = (
             "                    self._wakeups.wake_all()\n        except",
             "                    pass\n        except",
         ),
-        ("                self._wakeups.wake(topic)", "                pass"),
+        ("            self._wakeups.wake(topic)", "            pass"),
         ('        if self._mode == "ro":\n            raise refusals.read_only(self._path)\n', ""),
     ),
     *faults(

@@ -38,7 +38,7 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         LOG + "batches.py",
         (
-            "if self._answer is None and self.lease is not None and self.lease.token == lease.token:",
+            "if not self._under_way and self.lease is not None and self.lease.token == lease.token:",
             "if False:",
         ),
         ("now + self._options.lease_ms, self._options.new_id()", "now, self._options.new_id()"),

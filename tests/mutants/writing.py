@@ -76,9 +76,8 @@ FAULTS: tuple[Fault, ...] = (
             'self._durable = (lease.last_seq, lease.last_run.mark if lease.last_run else "")',
             'self._durable = (lease.last_seq, "")',
         ),
-        ("error = await asyncio.shield(self._answer)", "error = await self._answer"),
         ("first = events[0].seq if events else self._next", "first = self._next"),
-        ("                self._callers -= 1\n", "                pass\n"),
+        ("[each for each in self._callers if not each.done()]", "self._callers"),
     ),
     *faults(
         "slim/runcast/slim/log/engine.py",

@@ -103,8 +103,8 @@ class BatchQueue:
         self._entries: list[Entry] = []  # of the events that are not durable
         self._raws: list[NewEvent] = []
         self._sent: Batch | None = None  # sent and not answered yet, or to be sent again
-        self._answer: asyncio.Future[StoreError | LineageError | None] | None = None  # to the batch under way
-        self._callers = 0  # of `flush`, which raises the error
+        self._under_way = False  # the store has not answered
+        self._callers: list[asyncio.Future[StoreError | LineageError | None]] = []  # who wait for the answer
         self._retry: asyncio.TimerHandle | None = None
 
     @property
@@ -196,33 +196,33 @@ class BatchQueue:
 
     async def flush(self) -> None:
         """Make everything durable. After a `StoreError` the events are kept, and the next flush tries again."""
-        while self._send_next() is not None:
+        while self._send_next():
             await self._answered()
         self._cancel_retry()
 
     async def _answered(self) -> None:
         """Wait for the batch under way; raise the error that answers it."""
-        if self._answer is not None:
-            self._callers += 1
-            try:
-                error = await asyncio.shield(self._answer)
-            finally:
-                self._callers -= 1
+        if self._under_way:
+            answer: asyncio.Future[StoreError | LineageError | None]
+            answer = asyncio.get_running_loop().create_future()
+            self._callers.append(answer)
+            error = await answer
             if error is not None:
                 raise error
 
-    def _send_next(self) -> object:
-        """Send the next batch unless one is under way; None when there is nothing to send."""
-        if self._answer is None and (batch := self._batch()) is not None:
+    def _send_next(self) -> bool:
+        """Send the next batch unless one is under way; False when there is nothing to send."""
+        if not self._under_way and (batch := self._batch()) is not None:
             self._send(batch)
-        return self._answer
+        return self._under_way
 
     def _send(self, batch: Batch) -> None:
-        self._answer = asyncio.get_running_loop().create_future()
+        self._under_way = True
         self._core.committer.write(batch, partial(self._take_answer, batch))
 
     def _take_answer(self, batch: Batch, answer: Answer) -> None:
-        answered, self._answer = self._answer, None
+        callers = [each for each in self._callers if not each.done()]  # else it was cancelled
+        self._under_way, self._callers = False, []
         error = None if isinstance(answer, int) else answer
         if isinstance(answer, int):
             self._written(batch, answer)
@@ -233,10 +233,10 @@ class BatchQueue:
             self.failure = answer
             self._cancel_retry()
             self._retry = asyncio.get_running_loop().call_later(RETRY_MS / 1000, self.arm)
-        if error is not None and not self._callers:
+        if error is not None and not callers:
             self._warn(error)
-        if answered is not None:
-            answered.set_result(error)
+        for each in callers:
+            each.set_result(error)
         if error is None and self._owes():
             self.arm()  # what came meanwhile, and the end of a run that was given up while the store was away
 
@@ -250,7 +250,7 @@ class BatchQueue:
 
     def lose(self, lease: Lease) -> None:
         """Drop what another owner of the thread has made unwritable; a batch under way finds that out by itself."""
-        if self._answer is None and self.lease is not None and self.lease.token == lease.token:
+        if not self._under_way and self.lease is not None and self.lease.token == lease.token:
             self._drop(refusals.lost(self.key, None))
 
     async def release(self, *, cut: bool = True) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from runcast.slim.errors import LineageError, StoreError
 from runcast.slim.stores.base import Events
@@ -31,58 +32,66 @@ class Committer:
         self._longest = flush_ms / 1000
         self._gathering: dict[Callable[[], object], None] = {}  # called when the next write starts
         self._waiting: Lot = []
-        self._pause: asyncio.Future[None] | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._next: asyncio.Handle | None = None  # starts the next write, at once or after a pause
+        self._pause = 0.0  # before the next write
+        self._busy: asyncio.TimerHandle | None = None  # while a write is under way: when it counts as slow
         self._written = 0.0  # when the last write ended, by the loop's clock
         self._writes: set[asyncio.Task[None]] = set()
 
     def gather(self, send: Callable[[], object]) -> None:
         """Call `send` when the next write starts; it then calls `write`."""
         self._gathering[send] = None
-        self._start()
+        if self._busy is None and self._next is None:
+            self._plan(max(0.0, self._written + SHORTEST - asyncio.get_running_loop().time()))
 
     def write(self, batch: Batch, answered: Callable[[Answer], None]) -> None:
         """Write a batch as soon as possible, and pass on the answer."""
         self._waiting.append((batch, answered))
-        if self._pause is not None:
-            _end(self._pause)
-        self._start()
+        if self._busy is not None:
+            return
+        if isinstance(self._next, asyncio.TimerHandle):
+            self._next.cancel()  # the pause
+            self._next = None
+        if self._next is None:
+            self._plan(self._pause)
 
-    def _start(self) -> None:
-        if self._task is None:
-            self._task = asyncio.create_task(self._work(), name="runcast-commit")
+    def _plan(self, pause: float) -> None:
+        """Start the next write, after a pause if nobody waits for it."""
+        loop, self._pause = asyncio.get_running_loop(), pause
+        rests = pause and not self._waiting
+        self._next = loop.call_later(pause, self._begin) if rests else loop.call_soon(self._begin)
 
-    async def _work(self) -> None:
-        loop = asyncio.get_running_loop()
-        pause = max(0.0, self._written + SHORTEST - loop.time())
+    def _begin(self) -> None:
+        self._busy = asyncio.get_running_loop().call_later(SLOW, self._go_on)
+        gathered, self._gathering = self._gathering, {}
         try:
-            while self._gathering or self._waiting:
-                if pause and not self._waiting:
-                    await self._rest(pause)
-                gathered, self._gathering = self._gathering, {}
-                for send in gathered:
-                    send()
-                lot, self._waiting = self._waiting, []
-                if lot:
-                    await self._write(lot)
-                    self._written = loop.time()
-                loaded = self._gathering or self._waiting
-                pause = min(self._longest, max(SHORTEST, 2 * pause)) if loaded else 0.0
+            for send in gathered:
+                send()
         finally:
-            self._task = None
+            self._next = None
+            lot, self._waiting = self._waiting, []
+            if lot:
+                write = asyncio.create_task(self._commit(lot), name="runcast-write")
+                self._writes.add(write)
+                write.add_done_callback(partial(self._over, self._busy))
+            else:
+                self._go_on()
 
-    async def _rest(self, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        self._pause = pause = loop.create_future()
-        timer = loop.call_later(seconds, _end, pause)
-        await pause
-        timer.cancel()
+    def _over(self, busy: asyncio.TimerHandle, write: asyncio.Task[None]) -> None:
+        self._writes.discard(write)
+        if busy is self._busy:  # else it was slow, and others have begun meanwhile
+            self._written = asyncio.get_running_loop().time()
+            self._go_on()
 
-    async def _write(self, lot: Lot) -> None:
-        write = asyncio.create_task(self._commit(lot), name="runcast-write")
-        self._writes.add(write)
-        write.add_done_callback(self._writes.discard)
-        await asyncio.wait([write], timeout=SLOW)
+    def _go_on(self) -> None:
+        """What has gathered waits no longer for the write under way, which has ended or is slow."""
+        if self._busy is not None:
+            self._busy.cancel()
+            self._busy = None
+        if self._gathering or self._waiting:
+            self._plan(min(self._longest, max(SHORTEST, 2 * self._pause)))
+        else:
+            self._pause = 0.0
 
     async def _commit(self, lot: Lot) -> None:
         alone = lot if len(lot) == 1 else await self._append_all(lot)
@@ -112,8 +121,3 @@ class Committer:
             answer = error
         finally:
             answered(answer)
-
-
-def _end(pause: asyncio.Future[None]) -> None:
-    if not pause.done():
-        pause.set_result(None)

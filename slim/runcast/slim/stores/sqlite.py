@@ -16,13 +16,16 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from queue import SimpleQueue
+from threading import Thread, current_thread
+from types import TracebackType
+from typing import Any, Literal, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from weakref import finalize
 
 from runcast.slim.errors import StoreError
 from runcast.slim.stores import refusals
@@ -33,7 +36,6 @@ from runcast.slim.stores.wakeups import Wakeups, Watcher
 from runcast.slim.tasks import end
 
 MEMORY = ":memory:"
-P = ParamSpec("P")
 T = TypeVar("T")
 
 NUMBERS = ("patience_ms", "poll_ms", "max_bytes")
@@ -86,6 +88,7 @@ class SqliteDatabase:
         self._patience = patience_ms / 1000
         self._poll = poll_ms / 1000
         self._max_bytes = max_bytes
+        self._translated = _Translated(self._path, self._patience)
         self._wakeups = Wakeups()
         self._opening = asyncio.Lock()
         self._writer: _Connection | None = None
@@ -97,7 +100,7 @@ class SqliteDatabase:
         async with self._opening:
             if self._writer is not None:
                 return
-            with self._translated():
+            with self._translated:
                 writer = await self._connect()
                 try:
                     await self._prepare(writer)
@@ -167,7 +170,7 @@ class SqliteDatabase:
             await self.open()
         if self._reader is None:
             raise StoreError(f"{self._path} was closed while it was being read: open it again")
-        with self._translated():
+        with self._translated:
             return await self._reader.rows(sql, args)
 
     async def run(self, script: Script[T]) -> T:
@@ -178,16 +181,13 @@ class SqliteDatabase:
             await self.open()
         if self._writer is None:
             raise StoreError(f"{self._path} was closed while it was being written: open it again")
-        with self._translated():
+        with self._translated:
             topics: list[str] = []
-            work = self._writer.submit(_perform, script, topics)
-            work.add_done_callback(lambda done: self._wake(done, topics))
-            return await asyncio.shield(work)
+            return await self._writer.submit(_perform, script, topics, then=partial(self._wake, topics))
 
-    def _wake(self, work: asyncio.Future[Any], topics: list[str]) -> None:
-        if not work.cancelled() and work.exception() is None:
-            for topic in topics:
-                self._wakeups.wake(topic)
+    def _wake(self, topics: Sequence[str]) -> None:
+        for topic in topics:
+            self._wakeups.wake(topic)
 
     async def watch(self, *topics: str) -> Watcher:
         """A watcher of these topics."""
@@ -217,44 +217,68 @@ class SqliteDatabase:
         writer = self._writer
         if writer is None:
             raise StoreError(f"{self._path} is closed")
-        with self._translated():
+        with self._translated:
             return (await writer.rows("PRAGMA data_version"))[0][0]
 
-    @contextmanager
-    def _translated(self) -> Generator[None]:
-        """Translate SQLite's errors."""
-        try:
-            yield
-        except (sqlite3.DataError, UnicodeError, OverflowError) as error:
+
+class _Translated:
+    """Translates SQLite's errors."""
+
+    def __init__(self, path: str, patience: float) -> None:
+        self._path = path
+        self._patience = patience
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            return
+        if isinstance(error, sqlite3.DataError | UnicodeError | OverflowError):
             raise refusals.Unstorable(f"SQLite cannot hold this value: {error}") from error
-        except sqlite3.Error as error:
+        if isinstance(error, sqlite3.Error):
             raise _meaning(error, self._path, self._patience) from error
+
+
+_Call = tuple[asyncio.AbstractEventLoop, Callable[[], Any], asyncio.Future[Any], Callable[[], None] | None]
+_Calls = SimpleQueue[_Call | None]
 
 
 class _Connection:
     """A connection in a thread of its own, which runs one call at a time."""
 
-    def __init__(self, thread: ThreadPoolExecutor, connection: sqlite3.Connection) -> None:
-        self._thread = thread
-        self._connection = connection
+    def __init__(self) -> None:
+        self._calls: _Calls = SimpleQueue()
+        self._connection: sqlite3.Connection | None = None
+        thread = Thread(target=_serve, args=(self._calls,), name="runcast-sqlite", daemon=True)
+        thread.start()
+        finalize(self, _leave, self._calls, thread)  # when the program ends, too: what was asked for is done
 
     @classmethod
     async def open(cls, name: str, patience: float) -> _Connection:
         """Connect."""
-        thread = ThreadPoolExecutor(1, "runcast-sqlite")
+        made = cls()
         connect = partial(sqlite3.connect, name, uri=name != MEMORY, timeout=patience, isolation_level=None)
         try:
-            return cls(thread, await asyncio.get_running_loop().run_in_executor(thread, connect))
+            made._connection = await made._ask(connect)
         except BaseException:
-            thread.shutdown(wait=False)
+            made._calls.put(None)
             raise
+        return made
 
     def submit(
-        self, work: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
+        self, work: Callable[..., T], *args: object, then: Callable[[], None] | None = None
     ) -> asyncio.Future[T]:
-        """Run a function of the connection in its thread."""
-        bound = partial(work, self._connection, *args, **kwargs)
-        return asyncio.get_running_loop().run_in_executor(self._thread, bound)
+        """Run a function of the connection in its thread, then `then` in the event loop. A cancelled caller stops neither."""
+        return self._ask(partial(work, self._connection, *args), then)
+
+    def _ask(self, work: Callable[[], T], then: Callable[[], None] | None = None) -> asyncio.Future[T]:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+        self._calls.put((loop, work, answer, then))
+        return answer
 
     async def rows(self, sql: str, args: Sequence[object] = ()) -> list[Row]:
         """Run one statement."""
@@ -263,7 +287,40 @@ class _Connection:
     async def close(self) -> None:
         """Disconnect, after the calls that are under way."""
         await self.submit(sqlite3.Connection.close)
-        self._thread.shutdown(wait=False)
+        self._calls.put(None)
+
+
+def _serve(calls: _Calls) -> None:
+    """The thread of a connection."""
+    while (call := calls.get()) is not None:
+        loop, work, answer, then = call
+        result, error = None, None
+        try:
+            result = work()
+        except BaseException as raised:  # noqa: BLE001  raised where the call is waited for
+            error = raised
+        with suppress(RuntimeError):  # the caller's event loop is closed
+            loop.call_soon_threadsafe(_settle, answer, result, error, then)
+        del call, work, answer, then, result, error  # nothing is kept while the thread waits
+
+
+def _settle(
+    answer: asyncio.Future[Any], result: object, error: BaseException | None, then: Callable[[], None] | None
+) -> None:
+    if error is None and then is not None:
+        then()
+    if answer.done():
+        return  # its caller was cancelled
+    if error is None:
+        answer.set_result(result)
+    else:
+        answer.set_exception(error)
+
+
+def _leave(calls: _Calls, thread: Thread) -> None:
+    calls.put(None)
+    if thread is not current_thread():
+        thread.join()
 
 
 def _rows(connection: sqlite3.Connection, sql: str, args: Sequence[object] = ()) -> list[Row]:
