@@ -75,7 +75,7 @@ class Queue:
                 await self._unless_behind(thread_id, policy)
 
         try:
-            if not cast.options.work or cast.slots.reserved(cast.tenant, thread_id):
+            if not cast.options.work or cast.slots.in_thread(cast.tenant, thread_id) is not None:
                 await self._unless_behind(thread_id, policy)  # else the lease shows whether anything waits
             return await cast.launcher.launch(
                 request, thread_id, run_id, adapter=adapter, resume=resume, claim=claim
