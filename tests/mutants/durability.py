@@ -54,7 +54,7 @@ FAULTS: tuple[Fault, ...] = (
             "        except (StoreError, LineageError) as error:\n            answer = error",
             "        except StoreError as error:\n            answer = error",
         ),
-        ("            self._pause = 0.0\n", "            pass\n"),
+        ("            self._load = 0.0\n", "            pass\n"),
     ),
     *faults(
         LOG + "writer.py",

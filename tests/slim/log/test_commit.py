@@ -129,6 +129,19 @@ async def test_a_flush_ends_the_pause_of_a_loaded_store(monkeypatch: pytest.Monk
         assert seqs(await log.entries(THREAD)) == [1, 2]
 
 
+async def test_what_nobody_reads_gathers_longer_and_a_reader_ends_that(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("runcast.slim.log.committer.UNREAD", 3_600.0)
+    async with RunLog(Counting(), derive="manual", flush_ms=3_600_000) as log:
+        await log.append(THREAD, started())
+        await log.append(THREAD, custom(0))
+        await asyncio.sleep(0.02)
+        assert log.stats().unflushed == 1, "nobody waits for it"
+        async with asyncio.timeout(60), aclosing(log.attach(THREAD)) as entries:
+            assert (await anext(entries)).seq == 1
+            await log.append(THREAD, custom(1))
+            assert [(await anext(entries)).seq for _ in range(2)] == [2, 3]
+
+
 async def test_a_thread_that_lost_its_lease_fails_alone(store_url: str):
     clock, store, writes = Clock(), open_store(store_url), Gate()
     writes.guard(store)

@@ -185,7 +185,7 @@ class BatchQueue:
 
     def arm(self) -> None:
         """Write at once if the store is idle, or with the next write."""
-        self._core.committer.gather(self._send_next)
+        self._core.committer.gather(self._send_next, read=self._core.is_read(self.key))
 
     async def flush_quietly(self) -> None:
         """Flush before a read: an error is logged, and raised by the next call that needs the store."""

@@ -1,7 +1,8 @@
 """Group commit: one write at a time carries the batches of all threads of a log.
 
 Knows when to write; does not know the content of a batch. An idle store is written to at once, but no sooner than a
-millisecond after the last write. While a write is under way, new events gather. When a write ends and more has gathered,
+millisecond after the last write; five where nobody in this process reads what would be written, so that a short run is one
+write after its start. While a write is under way, new events gather. When a write ends and more has gathered,
 the store is loaded: the next write starts after a pause, which doubles from one to the next up to `flush_ms`, so that
 fewer and larger writes carry the load. A caller that waits for a write ends the pause. A batch that the store will not
 write with others is written by itself, and a slow write holds up no other thread.
@@ -17,7 +18,8 @@ from runcast.slim.errors import LineageError, StoreError
 from runcast.slim.stores.base import Events
 from runcast.slim.stores.records import Answer, Batch
 
-SHORTEST = 0.001  # seconds of the first pause
+SHORTEST = 0.001  # seconds from one write to the next, which double under load
+UNREAD = 0.005  # the same for entries that no reader of this process waits for
 SLOW = 0.1  # seconds after which the next write no longer waits for one that is under way
 BROKEN_OFF = "the write was broken off before the store answered: flush to try again"
 
@@ -30,36 +32,40 @@ class Committer:
     def __init__(self, store: Events, flush_ms: int) -> None:
         self._store = store
         self._longest = flush_ms / 1000
-        self._gathering: dict[Callable[[], object], None] = {}  # called when the next write starts
+        self._gathering: dict[
+            Callable[[], object], float
+        ] = {}  # called when the next write starts, and their rest
         self._waiting: Lot = []
         self._next: asyncio.Handle | None = None  # starts the next write, at once or after a pause
-        self._pause = 0.0  # before the next write
+        self._load = 0.0  # seconds of the pause of a loaded store
         self._busy: asyncio.TimerHandle | None = None  # while a write is under way: when it counts as slow
         self._written = 0.0  # when the last write ended, by the loop's clock
         self._writes: set[asyncio.Task[None]] = set()
 
-    def gather(self, send: Callable[[], object]) -> None:
-        """Call `send` when the next write starts; it then calls `write`."""
-        self._gathering[send] = None
-        if self._busy is None and self._next is None:
-            self._plan(max(0.0, self._written + SHORTEST - asyncio.get_running_loop().time()))
+    def gather(self, send: Callable[[], object], *, read: bool) -> None:
+        """Call `send` when the next write starts; it then calls `write`. `read`: somebody here reads what it sends."""
+        rest = SHORTEST if read else max(SHORTEST, min(UNREAD, self._longest))
+        if rest >= self._gathering.get(send, rest + 1):
+            return
+        self._gathering[send] = rest
+        if self._busy is None and (self._next is None or isinstance(self._next, asyncio.TimerHandle)):
+            self._plan()
 
     def write(self, batch: Batch, answered: Callable[[Answer], None]) -> None:
         """Write a batch as soon as possible, and pass on the answer."""
         self._waiting.append((batch, answered))
-        if self._busy is not None:
-            return
-        if isinstance(self._next, asyncio.TimerHandle):
-            self._next.cancel()  # the pause
-            self._next = None
-        if self._next is None:
-            self._plan(self._pause)
+        if self._busy is None and (self._next is None or isinstance(self._next, asyncio.TimerHandle)):
+            self._plan()
 
-    def _plan(self, pause: float) -> None:
+    def _plan(self) -> None:
         """Start the next write, after a pause if nobody waits for it."""
-        loop, self._pause = asyncio.get_running_loop(), pause
-        rests = pause and not self._waiting
-        self._next = loop.call_later(pause, self._begin) if rests else loop.call_soon(self._begin)
+        loop = asyncio.get_running_loop()
+        if self._next is not None:
+            self._next.cancel()
+        pause = 0.0
+        if not self._waiting:
+            pause = self._written + max(self._load, min(self._gathering.values())) - loop.time()
+        self._next = loop.call_later(pause, self._begin) if pause > 0 else loop.call_soon(self._begin)
 
     def _begin(self) -> None:
         self._busy = asyncio.get_running_loop().call_later(SLOW, self._go_on)
@@ -80,7 +86,6 @@ class Committer:
     def _over(self, busy: asyncio.TimerHandle, write: asyncio.Task[None]) -> None:
         self._writes.discard(write)
         if busy is self._busy:  # else it was slow, and others have begun meanwhile
-            self._written = asyncio.get_running_loop().time()
             self._go_on()
 
     def _go_on(self) -> None:
@@ -88,10 +93,12 @@ class Committer:
         if self._busy is not None:
             self._busy.cancel()
             self._busy = None
+        self._written = asyncio.get_running_loop().time()
         if self._gathering or self._waiting:
-            self._plan(min(self._longest, max(SHORTEST, 2 * self._pause)))
+            self._load = min(self._longest, max(SHORTEST, 2 * self._load))
+            self._plan()
         else:
-            self._pause = 0.0
+            self._load = 0.0
 
     async def _commit(self, lot: Lot) -> None:
         alone = lot if len(lot) == 1 else await self._append_all(lot)

@@ -105,6 +105,10 @@ class Core:
             feed.take(entries, events)
         return feed is not None
 
+    def is_read(self, key: Key) -> bool:
+        """Whether a reader of this process follows the thread."""
+        return key in self._feeds
+
     def look(self, key: Key) -> None:
         """Have the thread's feed read the store: this process does not write the thread any more."""
         feed = self._feeds.get(key)

@@ -101,9 +101,10 @@ class _Draft:
             self._shed_interrupts,
             self._shed_framework,
         ):
-            excess = size(self._assembled()) - self._config.max_bytes
+            made = self._assembled()
+            excess = size(made) - self._config.max_bytes
             if excess <= 0:
-                break
+                return made
             shed(excess + SLACK)
         return self._assembled()
 

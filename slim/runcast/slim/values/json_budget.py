@@ -16,6 +16,7 @@ from runcast.slim.values.truncation import clean
 DEEPEST = 200  # nesting that every JSON reader can follow
 BOTTOM = "[...]"  # replaces deeper nesting
 _WIDEST = 2**63  # numbers that common databases and readers take
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class TooBig(Exception):  # a result, not an error
@@ -24,7 +25,7 @@ class TooBig(Exception):  # a result, not an error
 
 def size(value: Any) -> int:
     """The bytes of the value as UTF-8 JSON in its roomiest common spelling."""
-    return len(json.dumps(value, ensure_ascii=False).encode())
+    return len(_encode(value).encode())
 
 
 def copied(value: Any, room: int, text: Callable[[str], str] = clean) -> Any:
