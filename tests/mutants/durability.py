@@ -39,10 +39,8 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         LOG + "committer.py",
         ("                self._go_on()\n\n    def _over", "                pass\n\n    def _over"),
-        (
-            "            self._next.cancel()  # the pause\n            self._next = None\n",
-            "            return\n",
-        ),
+        ("        if not self._waiting:\n            pause =", "        if True:\n            pause ="),
+        ("        if rest >= self._gathering.get(send, rest + 1):", "        if send in self._gathering:"),
         ("call_later(SLOW, self._go_on)", "call_later(3_600, self._go_on)"),
         ("        if busy is self._busy:", "        if True:"),
         ("            answers = [error] * len(lot)", "            answers = [None] * len(lot)"),
