@@ -105,7 +105,7 @@ class Followers:
         self._hub = hub
         self._local = local
         self._fanout = fanout
-        # Where the hub is the only target, nothing is mapped for nobody: who comes late gets a run from the log.
+        # Where the hub is the only target, a run without a watcher is not mapped; a late watcher gets it from the log.
         self._elsewhere = any(each is not local for each in broadcasters)
         self._threads: dict[str, _Thread] = {}
         self._behind: set[str] = set()  # watched threads of which the fan-out missed entries

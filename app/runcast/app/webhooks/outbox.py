@@ -1,6 +1,6 @@
 """Sends webhooks at least once, each with one id, from one node at a time.
 
-Before a run begins, or a message waits, a note says that it is to be told (`webhook armed`), so that no kill can lose it.
+Before a run begins, or a message waits, a note asks for its letters (`webhook armed`), so that no kill can lose it.
 When the run is over in the log, or the message waits, that note becomes one note for each webhook (`webhook due`), whose
 body is retried with growing pauses for a day; then it is a dead letter (`webhook dead`), which `doctor` and the metrics show. The notes belong to the thread: they
 go when it is forgotten. Knows the log and notes; does not know HTTP routes.
@@ -70,7 +70,7 @@ class Outbox:
         return [each for each in known if each.wants(happening, tenant, thread_id)]
 
     async def arm(self, thread_id: str, run_id: str) -> None:
-        """Make sure that the end of a run is told; durable when this returns."""
+        """Make sure that the end of a run is sent; durable when this returns."""
         if any(self._hooks(each, thread_id) for each in ("completed", "failed", "interrupted")):
             name = note_id("webhook", self._cast.tenant, thread_id, run_id)
             await self._cast.log.notes.leave(name, box=ARMED, body=b"", thread_id=thread_id, run_id=run_id)
@@ -92,7 +92,7 @@ class Outbox:
             logger.warning("the webhooks of run %r are sent a little later: %s", run_id, error)
 
     async def arm_queued(self, thread_id: str, run_id: str, data: dict[str, Any]) -> None:
-        """Make sure that a message is told which is about to wait for its run; durable when this returns."""
+        """Make sure that the wait of a message is sent; durable when this returns."""
         if self._hooks("queued", thread_id):
             told = {"tenant": self._cast.tenant, "thread_id": thread_id, "run_id": run_id, "status": "queued"}
             await self._cast.log.notes.leave(
@@ -185,7 +185,7 @@ class Outbox:
         await self._cast.log.notes.take(note)
 
     def _may_resume(self, run: RunInfo) -> bool:
-        """Whether a node may still resume a truncated run: then that run's end is told."""
+        """Whether a node may still resume a truncated run: then the end of that run is sent."""
         return self._cast.options.recover == "continue" and (run.ended_at or 0) > _now() - PATIENCE_MS
 
     async def _send(self, note: Note, head: dict[str, Any]) -> None:

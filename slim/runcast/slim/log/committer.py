@@ -1,7 +1,7 @@
 """Group commit: one write at a time carries the batches of all threads of a log.
 
 Knows when to write; does not know the content of a batch. An idle store is written to at once, but no sooner than a
-millisecond after the last write; five where nobody in this process reads what would be written, so that a short run is one
+millisecond after the last write; five where no reader of this process waits for the entries, so that a short run is one
 write after its start. While a write is under way, new events gather. When a write ends and more has gathered,
 the store is loaded: the next write starts after a pause, which doubles from one to the next up to `flush_ms`, so that
 fewer and larger writes carry the load. A caller that waits for a write ends the pause. A batch that the store will not
@@ -43,7 +43,7 @@ class Committer:
         self._writes: set[asyncio.Task[None]] = set()
 
     def gather(self, send: Callable[[], object], *, read: bool) -> None:
-        """Call `send` when the next write starts; it then calls `write`. `read`: somebody here reads what it sends."""
+        """Call `send` when the next write starts; it then calls `write`. `read`: this process reads what it sends."""
         rest = SHORTEST if read else max(SHORTEST, min(UNREAD, self._longest))
         if rest >= self._gathering.get(send, rest + 1):
             return
@@ -58,7 +58,7 @@ class Committer:
             self._plan()
 
     def _plan(self) -> None:
-        """Start the next write, after a pause if nobody waits for it."""
+        """Start the next write, after a pause if no caller waits for it."""
         loop = asyncio.get_running_loop()
         if self._next is not None:
             self._next.cancel()

@@ -192,7 +192,7 @@ class RunLog:
         The thread need not exist yet. Raises `ReaderTooSlow` when a reader that had caught up falls more than
         `reader_queue` entries behind: attach again with `after`. Raises `UnknownThread` when `after` has no meaning
         here any more: another `epoch`, beyond the end, or inside a pruned run. Restore the thread then. Give
-        `Entry.history` as `epoch`: it also tells a log that lost its tail and has other entries there now.
+        `Entry.history` as `epoch`: it also shows that a log lost its tail and has other entries there now.
         """
         async with aclosing(self.live.attach(thread_id, after, epoch=epoch)) as lots:
             async for entries in lots:
@@ -206,7 +206,7 @@ class RunLog:
         streams opened again, then new ones. A portion's `seq` holds once all its events are applied.
 
         To continue after a break, give `at`, the seq of the first portion, `after`, the last seq received, and the
-        `history` of its portion as `epoch`: `UnknownThread` tells that the log has another history now.
+        `history` of its portion as `epoch`: `UnknownThread` means that the log has another history now.
         """
         key, core = self._scope.key(thread_id), self._core
         await core.settle(key)
