@@ -7,12 +7,13 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from ag_ui.core import RunAgentInput, Tool, UserMessage
+from ag_ui.core import Message, RunAgentInput, Tool, UserMessage
 from google.adk.agents import LlmAgent, ParallelAgent, SequentialAgent
 from google.adk.agents.run_config import RunConfig
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.workflow import Workflow
 from google.genai import types
+from pydantic import TypeAdapter
 
 from runcast.adapters import UnknownRun
 from runcast.adapters.adk import AdkAdapter, AdkOptions
@@ -22,6 +23,7 @@ from tests.e2e.oracle import Oracle
 
 pytestmark = pytest.mark.oracle
 MODES = pytest.mark.parametrize("options", [AdkOptions(), AdkOptions(streaming="none")], ids=["sse", "none"])
+MESSAGES = TypeAdapter(list[Message])
 LONG = [f"{n} " for n in range(200)]
 
 
@@ -282,6 +284,23 @@ async def test_a_reader_that_leaves_does_not_wait_for_such_a_tool(make: Any):
     async with asyncio.timeout(60):
         await asyncio.wait({reading})
     assert adapter.active == []
+
+
+async def test_what_adk_answers_for_a_stopped_tool_stands_behind_its_call(oracle: Oracle):
+    """ADK stores an error for the call once the run has ended: the next run shows it, before its own message."""
+    stage = Stage(agent("root", calls(call("look")), text("done"), tools=[look]))
+    input = RunAgentInput(thread_id="t1", run_id="r1", messages=[UserMessage(id="u1", content="hi")])
+    events = []
+    async for event in stage.adapter.run(input):
+        events.append(event)
+        if event.type.value == "TOOL_CALL_END":
+            await stage.adapter.stop("r1", hard=True)
+    stage.took(input, events)
+    shown = MESSAGES.validate_python(stage.client(oracle)["messages"])
+    assert [it.role for it in shown] == ["user", "assistant"]
+    await stage.send([*shown, UserMessage(id="u2", content="and now?")])
+    client = await stage.check(oracle)
+    assert [it["role"] for it in client["messages"]] == ["user", "assistant", "tool", "user", "assistant"]
 
 
 async def test_a_run_that_is_not_there_cannot_be_stopped():

@@ -101,6 +101,17 @@ async def test_a_sequence_goes_past_a_long_tool_that_gave_a_first_result() -> No
     assert await told(long(), torn=3) == ["hi", "result of begins", "wait", "two0"]
 
 
+async def test_a_loop_goes_past_a_long_tool_that_gave_a_first_result() -> None:
+    def long() -> Any:
+        tool = LongRunningFunctionTool(begins)
+        turns = [calls(call("begins")), text("wait"), calls(call("begins")), text("wait again")]
+        return loop(steady("one", *turns, tools=[tool]), many("two"))
+
+    begun = ["hi", "result of begins", "wait"]
+    assert await told(long()) == begun
+    assert await told(long(), torn=3) == [*begun, "two0", "result of begins", "wait again"]
+
+
 async def test_a_workflow_asks_for_the_result_of_a_long_tool_that_had_not_begun() -> None:
     def long() -> Any:
         tool = LongRunningFunctionTool(begins)

@@ -76,7 +76,7 @@ def corrections(
     unseen = [it for it in turn.values() if it.id not in known]
     order = list(turn)
     last = max((order.index(it.id) for it in output if it.id in turn), default=-1)
-    behind = bool(resume and after[end:])
+    behind = bool(after[end:])
     # a client puts a result behind its call; a snapshot would append it behind what follows
     placed = [it for it in unseen if isinstance(it, ToolMessage) and (behind or order.index(it.id) < last)]
     question = next(it for it in held if it.id == asked)
