@@ -75,7 +75,7 @@ class Results:
         return message_id in self._answered
 
     def maker(self, message: Any) -> str | None:
-        """The subagent whose call this result answers; None if it is the root agent's, or of an earlier run."""
+        """The subagent that made the call of this result; None if it is the root agent's, or of an earlier run."""
         return self._made.get(str(message.tool_call_id), (None,))[0] if message.type == "tool" else None
 
     def repeated(self, call_id: str) -> None:
