@@ -127,7 +127,7 @@ FAULTS: tuple[Fault, ...] = (
         ("range(1, self._longest + 1)", "range(1, self._longest)"),
         ("and not last.endswith(_HARMLESS_JOINED)", ""),
         ("digits=not _SHORT_NUMBERS.isdisjoint(parts[-2:])", "digits=False"),
-        ("for count in (1, 2))", "for count in (1,))"),
+        ("for count in (1, 2, 3))", "for count in (1,))"),
     ),
     *faults(
         REDACTION + "paths.py",

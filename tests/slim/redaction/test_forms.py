@@ -18,7 +18,7 @@ from runcast.slim.redaction.secret_values import (
     looks_generated,
     looks_random,
 )
-from tests.slim.redaction import general_forms, more_forms, newer_forms, wider_forms
+from tests.slim.redaction import general_forms, learned_forms, more_forms, newer_forms, wider_forms
 from tests.slim.redaction.forms import HARMLESS, SECRETS
 
 REDACTOR = Redactor()
@@ -31,6 +31,7 @@ SECRET = {
     "third": newer_forms.secrets(),
     "fourth": wider_forms.secrets(),
     "general": general_forms.secrets(),
+    "learned": learned_forms.secrets(),
 }
 HARMLESS_TEXTS = {
     "first": HARMLESS,
@@ -38,6 +39,7 @@ HARMLESS_TEXTS = {
     "third": newer_forms.harmless(),
     "fourth": wider_forms.harmless(),
     "general": general_forms.harmless(),
+    "learned": learned_forms.harmless(),
 }
 EVERY = [*(text for each in SECRET.values() for text, _ in each), *chain(*HARMLESS_TEXTS.values())]
 texts = pytest.mark.parametrize("text", EVERY)

@@ -14,6 +14,7 @@ from runcast.slim.values.linear_regex import Linear, quick_finder, searchable
 from tests.slim.redaction.forms import COSTLIEST, usual
 
 REDACTOR = Redactor(patterns=(*DEFAULT_PATTERNS, EMAIL, CARD_NUMBER, r"(x+x+)+y"))
+NARROW = Redactor(window=2_048)
 UNITS = (
     *(
         "-eyJ",
@@ -44,7 +45,7 @@ FOUR_TIMES = 10  # the cost of a text four times as long: 4 where it is linear, 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: repr(unit[:24]))
 def test_four_times_as_much_of_it_costs_about_four_times_as_much(unit: str):
     def streamed(text: str) -> None:
-        stream = Redactor(window=2_048).stream()
+        stream = NARROW.stream()
         for at in range(0, len(text), 16):
             stream.feed(TextMessageContentEvent(message_id="m", delta=text[at : at + 16]))
         stream.close()

@@ -39,7 +39,7 @@ from runcast.slim.redaction.redactor import DEEPEST, Redactor
 from runcast.slim.values.linear_regex import finder
 from runcast.slim.wire.codec import UnknownEvent, encode
 from tests.slim.planted import BY_FORM, HARMLESS, PASSWORD, PLANTED
-from tests.slim.redaction import general_forms, more_forms, newer_forms, wider_forms
+from tests.slim.redaction import general_forms, learned_forms, more_forms, newer_forms, wider_forms
 from tests.slim.redaction.forms import SECRETS
 
 REDACTOR = Redactor()
@@ -417,7 +417,11 @@ def test_events_without_any_secret_mostly_need_no_look(data: bytes, needs: bool)
 def test_whatever_may_have_begun_shows_its_sign(form: SecretPattern):
     shows, begun = finder(form.sign), 0
     planted = [text for text, _ in PLANTED.values()] + [text.format(secret) for text, secret in SECRETS]
-    listed = [*chain(*(each.secrets() for each in (more_forms, newer_forms, wider_forms, general_forms)))]
+    listed = [
+        *chain(
+            *(each.secrets() for each in (more_forms, newer_forms, wider_forms, general_forms, learned_forms))
+        )
+    ]
     planted += [text for text, _ in listed if re.search(form.form, text)]
     for text in (before + text for text in planted for before in ("", "a ", "\\n", "x=", "a")):
         for end in range(len(text) + 1):

@@ -6,10 +6,10 @@ Nearly every event is passed by it, so it is one search. Does not know where a s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from runcast.slim.redaction.key_names import KeyNames
-from runcast.slim.redaction.secret_pattern import SecretPattern, compiled
+from runcast.slim.redaction.secret_pattern import SecretPattern, any_of, compiled
 from runcast.slim.values.linear_regex import Finder, Linear, quick_finder
 
 Check = Callable[[str], bool]
@@ -25,20 +25,18 @@ def glimpse_of(keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[
     A form without known literals is searched by its hint; with a foreign pattern every text is looked at."""
     if custom:
         return lambda text: True
-    behind: dict[str, list[str]] = {}  # the marks of names, by what may follow them
-    for word, more in keys.marks().items():
-        behind.setdefault(more, []).append(re.escape(word))
-    named = [rf"(?i:{'|'.join(each)})(?-u:\b|[_{more}{more.upper()}])" for more, each in behind.items()]
-    found = re.compile("|".join(named).lower().replace("(?-u:", "(?:") or r"(?!)")
+    named = {word: rf"(?-u:\b|[_{more}{more.upper()}])" for word, more in keys.marks().items()}
+    found = re.compile(any_of(named, named).replace("(?-u:", "(?:"))
     marks = [f"{mark} " if form.delimited else mark for form in forms for mark in form.marks]
     least = _shortest(mark.rstrip() for mark in marks if not found.search(mark))
     begun = {mark for form in forms for mark in form.begins if not any(each in mark for each in least)}
-    literals = [f"(?i:{re.escape(mark)})" for mark in least]
+    plain, wide = (sorted(m for m in least if m.isascii() is each) for each in (True, False))
+    literals = [f"(?i:{any_of((*named, *plain), named)})", f"(?i:{any_of(wide)})"]
     if begun:
         edge = r"(?-u:\b|_|\\[nrtbf]|\\u[0-9A-Fa-f]{4})"
-        literals.append(rf"{edge}(?i:{'|'.join(map(re.escape, sorted(begun)))})")
+        literals.append(rf"{edge}(?i:{any_of(sorted(begun))})")
     shaped = [form.hint for form in forms if not has_marks(form)]
-    return quick_finder([*named, *literals, *shaped])  # one search: two cost twice as much
+    return quick_finder([*literals, *shaped])  # one search: two cost twice as much
 
 
 def together(
@@ -52,6 +50,13 @@ def together(
 def has_marks(form: SecretPattern) -> bool:
     """Whether one of some literals stands in every text that holds the form."""
     return bool(form.marks or form.begins)
+
+
+def endings(marks: Iterable[str]) -> Iterator[str]:
+    """What a delta begins with when one of the marks was split."""
+    rests = sorted({mark[at:] for mark in marks for at in range(1, len(mark))})
+    for plain in (True, False):
+        yield rf"^(?i:{any_of(each for each in rests if each.isascii() is plain)})(?:[^a-z]|$)"
 
 
 def _shortest(marks: Iterable[str]) -> list[str]:

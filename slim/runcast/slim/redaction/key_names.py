@@ -15,7 +15,7 @@ from runcast.slim.redaction.known_names import (
     PLAIN_KEYS,
     WEAK_KEYS,
 )
-from runcast.slim.redaction.secret_values import SHORTEST_GENERATED, is_uuid, looks_generated
+from runcast.slim.redaction.secret_values import SHORTEST_GENERATED, is_uuid, looks_generated, looks_random
 
 __all__ = ["DEFAULT_KEYS", "WEAK_KEYS", "KeyNames"]
 
@@ -38,12 +38,13 @@ _JOINED = (
 _JOINED_WEAK = ("key", "auth", "pw")
 _HARMLESS_JOINED = (
     *(name.replace(" ", "") for name in HARMLESS_NAMES),
-    *("compass", "bypass", "surpass", "trespass", "overpass", "underpass", "encompass"),
+    *("nopasswd", "compass", "bypass", "surpass", "trespass", "overpass", "underpass", "encompass"),
 )
 _QUALIFIED = frozenset({"key", "keys", "auth", "api"})  # with a word before them they may announce a UUID
 _COMMON = frozenset({"number", "code"})  # too common in field names to skip texts by
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 LONGEST_NAME = 80
+SHORTEST_RANDOM = 12  # of random characters behind `X-Gotify-Key`
 
 
 @lru_cache(maxsize=4096)
@@ -84,7 +85,7 @@ class KeyNames:
         parts = words(name)
         if not self._weak or not parts or parts[-2:] == ("public", "key"):
             return False
-        known = any(" ".join(parts[-count:]) in self._weak for count in (1, 2))
+        known = any(" ".join(parts[-count:]) in self._weak for count in (1, 2, 3))
         return known or parts[-1].endswith(_JOINED_WEAK)
 
     def may_hold(self, name: str, value: str) -> bool:
@@ -94,11 +95,11 @@ class KeyNames:
             return False
         if parts[-1] == "psk":  # a password that people choose
             return len(value) > 7 and any(map(str.isdigit, value)) and not value.isdigit()
-        if len(value) < SHORTEST_GENERATED and not value.isdecimal():
-            return False
         qualified = len(parts) > 1 and parts[-1] in _QUALIFIED
         if qualified and not PLAIN_KEYS.isdisjoint(parts[-3:-1]):
             return False
+        if len(value) < SHORTEST_GENERATED and not value.isdecimal():
+            return qualified and len(value) >= SHORTEST_RANDOM and looks_random(value)
         if is_uuid(value):
             return qualified
         return looks_generated(value, digits=not _SHORT_NUMBERS.isdisjoint(parts[-2:]))

@@ -12,6 +12,7 @@ DEFAULT_KEYS: tuple[str, ...] = (
     *("passwort", "kennwort", "mot de passe", "contrasena", "senha", "wachtwoord", "haslo", "heslo", "sifre"),
     *("secret", "secrets", "client secret", "secret key", "secret access key", "secret string"),
     *("secret key base", "shared secret", "secretkey", "seed phrase", "mnemonic"),
+    *("recovery phrase", "recovery code", "recovery codes", "backup codes", "recovery key"),
     *("token", "api key", "apikey", "api keys", "api token", "auth token", "access token", "refresh token"),
     *("access key", "account key", "private key", "signing key", "encryption key", "master key"),
     *("service key", "subscription key", "license key", "aes key", "hmac key", "storage key", "unseal key"),
@@ -23,7 +24,18 @@ DEFAULT_KEYS: tuple[str, ...] = (
 WEAK_KEYS: tuple[str, ...] = (
     *("key", "auth", "api", "session id", "sessionid", "sessid", "phpsessid", "jsessionid"),
     *("signature", "sig", "pin", "otp", "pin code", "otp code", "verification code", "session", "psk"),
-    *("cred", "webhook", "salt", "pat", "authentication", "hmac"),
+    *(
+        "appid",
+        "sonar login",
+        "csrf",
+        "access key id",
+        "cred",
+        "webhook",
+        "salt",
+        "pat",
+        "authentication",
+        "hmac",
+    ),
 )
 # Names that end like a secret and are none: list cursors, and marks of a tokenizer.
 HARMLESS_NAMES = frozenset(
@@ -32,7 +44,7 @@ HARMLESS_NAMES = frozenset(
         *("page", "next", "sync", "continuation", "max", "eos", "bos", "pad", "stop", "mask", "unk", "sep"),
         *("cls", "special", "first", "last", "num", "id", "prev", "cursor"),
     )
-)
+) | {"existing secret", "pull secret", "pull secrets", "secret name", "no passwd", "nopasswd"}
 # What a key is of when it is no secret: `cache_key`, `primary key`, `idempotency-key`.
 PLAIN_KEYS = frozenset(
     {
@@ -54,7 +66,17 @@ PUBLIC_NAMES = frozenset(
         *("release", "path", "file", "filename", "dir", "folder", "url", "uri", "urls", "href", "src"),
         *("link", "host", "hostname", "domain", "name", "title", "image", "img", "icon", "avatar"),
         *("etag", "cursor", "next", "prev", "previous", "after", "before", "page", "offset", "nonce"),
-        *("public", "pubkey", "address", "fingerprint", "serial", "thumbprint", "integrity", "resolved"),
+        *(
+            "public",
+            "pubkey",
+            "address",
+            "fingerprint",
+            "serial",
+            "thumbprint",
+            "integrity",
+            "resolved",
+            "h1",
+        ),
         *("content", "contents", "data", "body", "text", "html", "blob", "payload", "base64", "b64"),
         *("bytes", "raw", "value", "values", "input", "output", "result", "query", "slug", "css"),
         *("class", "style", "font", "hex", "color", "model", "trace", "span", "request", "response"),

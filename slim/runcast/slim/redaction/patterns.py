@@ -6,8 +6,13 @@ Knows credentials that many programs share; those of one service each are in `ru
 from __future__ import annotations
 
 from runcast.slim.redaction.key_names import DEFAULT_KEYS
+from runcast.slim.redaction.rules.addresses import WEBHOOK
+from runcast.slim.redaction.rules.calls import CALLS
+from runcast.slim.redaction.rules.program_arguments import COMMANDS
+from runcast.slim.redaction.rules.service_names import SERVICE_NAME
 from runcast.slim.redaction.rules.services import SERVICES
 from runcast.slim.redaction.rules.shapes import SHAPES
+from runcast.slim.redaction.rules.spoken import SENTENCES
 from runcast.slim.redaction.rules.written_forms import WRITTEN_FORMS
 from runcast.slim.redaction.rules.written_logins import WRITTEN_LOGINS
 from runcast.slim.redaction.secret_pattern import RUN_CLASS, SecretPattern, announced, luhn, prefixed
@@ -43,9 +48,14 @@ DEFAULT_PATTERNS: tuple[SecretPattern, ...] = (
     announced("bearer", ("bearer",), rf"{_NUMBERED}{{15,}}+"),
     announced("basic", ("basic",), rf"{_NUMBERED}{{11,}}+"),
     *SERVICES,
+    WEBHOOK,
+    SERVICE_NAME,
     *SHAPES,
     *WRITTEN_FORMS,
+    *COMMANDS,
+    *CALLS,
     *WRITTEN_LOGINS,
+    *SENTENCES,
     prefixed(
         "jwt",
         ("eyJ",),

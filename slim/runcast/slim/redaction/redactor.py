@@ -73,7 +73,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text without its secrets; JSON inside the text is read, however often it is escaped."""
-        if self.scanner.mentions(searchable(text)):
+        if self.scanner.glimpse(searchable(text)):
             text = self.replaced(text, self.scanner.findings(text))
         return text if self.also is None else self.also(text)
 

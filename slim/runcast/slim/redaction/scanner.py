@@ -12,10 +12,11 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from runcast.slim.redaction.glimpse import either, glimpse_of, has_marks, together
-from runcast.slim.redaction.key_names import KeyNames
+from runcast.slim.redaction.glimpse import either, endings, glimpse_of, has_marks, together
+from runcast.slim.redaction.key_names import KeyNames, words
+from runcast.slim.redaction.name_trail import trail
 from runcast.slim.redaction.secret_pattern import RUN, SecretPattern, compiled
 from runcast.slim.redaction.secret_values import is_harmless, is_reference, is_schema_text
 from runcast.slim.values.linear_regex import NOTHING, Linear, quick_finder, searchable
@@ -29,7 +30,7 @@ _TYPED = (
     r"\s{0,4}=\s{0,4}+(?=\\*(?:[\"'`]|\Z)))?+"
 )
 # What stands between a name and its value, and a value that nothing quotes.
-_TAIL = rf"(?P<q>\\*[\"'])?\]?\s{{0,24}}+{_OPERATOR}\s{{0,24}}+(?:\*\*\s?)?{_TYPED}(?:[|>][+-]?(?:\s|\\+n){{1,12}}+)?(?P<open>\\*[\"'`])?"
+_TAIL = rf"(?P<q>\\*[\"'])?\]?\s{{0,24}}+{_OPERATOR}\s{{0,24}}+(?:\*\*\s?)?{_TYPED}(?:[|>][+-]?(?:\s|\\+n){{1,12}}+|!!binary\s|[bBrRuU](?=[\"']))?(?P<open>\\*[\"'`])?"
 _tail = re.compile(_TAIL)
 _OPERATORS = re.compile("[:=/\"'\\\\]")
 _IDENTIFIER = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
@@ -42,7 +43,9 @@ _CLOSING = {quote: re.compile(rf"\\*{quote}|\n") for quote in "\"'`"}
 _BRACKET = re.compile(r"\\*[\"']|[{}\[\]]")
 # What stands between two strings: the quote before it ends a string that has the name in it, `["password=", 1, "…"]`.
 _STRUCTURE = re.compile(r"(?:\\+[nrt]|\s)*(?:[,}\]);](?:[\s,}\]\[{:);0-9eE.+-]|true|false|null|\\+[nrt])*)")
-_WHOLE_LINE = frozenset({"authorization", "cookie", "cookies"})  # their values have spaces in them
+_WHOLE_LINE = frozenset(
+    {"authorization", "cookie", "cookies", "phrase", "mnemonic", "codes"}
+)  # their values have spaces in them
 TOGETHER = 12  # forms whose hints are searched at once, before those of each
 _SHORTEST = 4  # a bare value of fewer characters after a name is prose
 
@@ -61,7 +64,10 @@ class Scanner:
     """Finds secrets by form and by name. Compiled once, keeps no state."""
 
     def __init__(self, keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> None:
-        self._forms = [together(forms[at : at + TOGETHER]) for at in range(0, len(forms), TOGETHER)]
+        shared = [form for form in forms if not form.apart]
+        apart = [form for form in forms if form.apart]
+        groups = [shared[at : at + TOGETHER] for at in range(0, len(shared), TOGETHER)]
+        self._forms = [together(some) for some in (*groups, *([form] for form in apart))]
         self._opens = quick_finder(form.sign or form.onset for form in forms if not form.adjacent)
         self._adjacent = [compiled(form.opening) for form in forms if form.adjacent]
         self._unbroken = _any(form.opening for form in forms if form.unbroken)
@@ -73,12 +79,13 @@ class Scanner:
         self._keys = keys
         self._kind = lru_cache(maxsize=4096)(self._kind_of)  # the same few names stand in a text
         self._custom = custom
-        hints = [form.hint for form in forms if has_marks(form)] + [one.source for one in custom]
-        onsets = [form.onset for form in forms]
+        hints = [form.hint for form in forms if has_marks(form) and not form.apart] + [
+            one.source for one in custom
+        ]
         names: list[str] = []
         announced = NOTHING
         self._lead = _any(())
-        self._trail = _trail(keys.names)
+        self._trail = trail(keys.names)
         if keys.names:
             name = f"(?i:{keys.pattern()})"
             announced = rf"{name}\\*[\"']?\]?\s*{_OPERATOR}"
@@ -88,16 +95,20 @@ class Scanner:
             # The path of a patch ends with a name, and its value stands elsewhere.
             names.append(rf"(?i:{keys.pattern(strong=True)})(?:{between}/|\\*[\"'])")
         self._announced = quick_finder([announced])
-        self._onset = quick_finder(form.onset for form in forms if not form.adjacent)
+        onset = quick_finder(form.onset for form in shared if not form.adjacent)
+        self._onset = either(onset, quick_finder(form.onset for form in apart))
         # Whether a text, or JSON bytes, may hold a secret.
         shaped = [form.hint for form in forms if not has_marks(form)]
         named = quick_finder(names)
         formed = either(quick_finder(hints), quick_finder(shaped))
-        self.mentions = either(named, formed)
+        began, rare = quick_finder(form.onset for form in shared), quick_finder(form.onset for form in apart)
         self.glimpse = glimpse_of(keys, forms, custom)
+        self.mentions = either(either(named, formed), quick_finder(form.hint for form in apart))
         self._named_mark = named
-        self._begun_mark = either(quick_finder(onsets), formed)
+        self.begins = either(either(began, rare), formed)
         self.wakes = lru_cache(maxsize=4096)(self._wakes)  # of a delta; tokens repeat
+        # Whether a delta may end a word that began in the one before: `ret a1b2…` itself does not show what it is about.
+        self.resumes = quick_finder(endings(mark.rstrip() for form in forms for mark in form.marks))
 
     def suspects(self, data: bytes) -> bool:
         """The same as `mentions`, faster for JSON bytes, above all for long ones."""
@@ -105,20 +116,20 @@ class Scanner:
 
     def _wakes(self, delta: str) -> bool:
         """Whether a delta may hold a secret, or its end may begin one. Before each value stands an operator."""
-        if self._begun_mark(delta):
+        if self.begins(delta):
             return True
         return _OPERATORS.search(delta) is not None and self._named_mark(delta)
 
     def findings(self, text: str) -> list[Finding]:
         """The secrets of a whole text, in order, none overlapping another."""
         plain = searchable(text)
-        return _merged(each for each in self._each(plain) if not each.weak) if self.mentions(plain) else []
+        return _merged(each for each in self._each(plain) if not each.weak) if self.glimpse(plain) else []
 
     def growing(self, text: str, since: int, unsure: int) -> tuple[list[Finding], int, bool]:
         """The secrets so far, from where on to wait, and whether to scan again when more text comes. All before `since`
         is decided; an unconfirmed secret begins among the last `unsure` characters or not at all."""
         plain = searchable(text)
-        found = _merged(self._each(plain)) if self.mentions(plain) else []
+        found = _merged(self._each(plain)) if self.glimpse(plain) else []
         reach = max(since - 64, len(plain) - unsure, 0)
         stirs = self._onset(plain[reach:])
         opens = stirs and self._opens(plain)
@@ -216,6 +227,7 @@ class Scanner:
             elif len(text) < found.end + 2 and (
                 _PROSE.fullmatch(text, found.start, found.end)
                 or _TYPE.fullmatch(text, found.start, found.end)
+                or _IDENTIFIED.fullmatch(text, found.start, found.end)
             ):
                 found = found._replace(open=True)  # the next word shows whether this is a sentence
             yield found
@@ -225,7 +237,7 @@ class Scanner:
         """How a name announces a secret, if it does."""
         if name not in self._keys:
             return "weak" if self._keys.is_weak(name) else ""
-        return "whole line" if name.lower().rpartition("-")[2] in _WHOLE_LINE else "strong"
+        return "whole line" if words(name)[-1] in _WHOLE_LINE else "strong"
 
     def _is_secret(self, text: str, name: str, lead: re.Match[str], found: Finding, *, strong: bool) -> bool:
         value = text[found.start : found.end]
@@ -246,42 +258,13 @@ def _any(patterns: Iterable[str]) -> re.Pattern[str]:
     return compiled("|".join(f"(?:{pattern})" for pattern in patterns) or r"(?!)")
 
 
-def _trail(names: Iterable[str]) -> re.Pattern[str]:
-    """A name and its operator in a text that is read backwards, and perhaps more: `_tail` has the last word.
-
-    Letters are classes of both cases in a trie, which the engine skips by their first character.
-    """
-    trie: dict[str, Any] = {}
-    for name in names:
-        node = trie
-        for letter in reversed(name):
-            node = node.setdefault(letter, {})
-        node[""] = {}
-    operator = r"(?:>=|=[+.?|]{1,2}+|=?[:=]:{0,2}+)"
-    quote = r"(?:[\"']\\*)?"
-    return re.compile(rf"{operator}\s{{0,24}}+\]?{quote}(?P<name>{_branches(trie)})" if trie else r"(?!)")
-
-
-_LETTERS = {" ": r"[_\-. ]?"}
-
-
-def _branches(node: dict[str, Any]) -> str:
-    """The longest of the words first."""
-    branches = [
-        (_LETTERS.get(letter) or f"[{letter}{letter.upper()}]") + _branches(below)
-        for letter, below in node.items()
-        if letter
-    ]
-    rest = f"(?:{'|'.join(branches)})" if branches else ""
-    return f"{rest}?" if "" in node and branches else rest
-
-
 # Words that continue a sentence behind a colon and are no password.
 _PROSE = re.compile(
     r"(?:a|an|and|at|enter|expected|expired|failed|for|how|in|invalid|is|it|missing|must|my|no|none|not|of|or|please"
     r"|press|required|see|should|that|the|then|this|to|type|use|what|when|where|which|with|wrong|yes|your)[.,!?]?"
 )
 _TYPE = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+){1,6}")
+_IDENTIFIED = re.compile(r"[A-Za-z_]{4,40}")
 _SCHEMES = frozenset({"bearer", "basic", "token", "jwt"})
 
 
@@ -292,8 +275,11 @@ def _is_compared(lead: re.Match[str], value: str) -> bool:
 
 
 def _is_prose(text: str, found: Finding) -> bool:
-    """A word of a sentence behind a colon: `password: then press`; or a type, `password: FilterOrBool = False`."""
+    """A word of a sentence behind a colon: `password: then press`; or a type, `password: FilterOrBool = False`; or a
+    name that more is added to, `token = prefix + "TOKEN"`."""
     behind = text[found.end : found.end + 2]
+    if behind == " +" and _IDENTIFIED.fullmatch(text, found.start, found.end):
+        return True
     if behind == " =" and _TYPE.fullmatch(text, found.start, found.end):
         return True
     return (

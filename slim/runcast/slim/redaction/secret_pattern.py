@@ -10,7 +10,7 @@ backtrack: matching is linear.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ class SecretPattern:
     adjacent: bool = (
         False  # `opening` is short and anchored to the end of the text: it needs no onset before it
     )
+    apart: bool = False  # searched by itself: together with others it does not fit the engine's cache
     begins: tuple[str, ...] = ()  # marks too, with no letter or digit before them
 
 
@@ -40,6 +41,19 @@ def luhn(text: str) -> bool:
     digits = [int(each) for each in text if each.isdecimal()]
     doubled = [sum(divmod(digit * 2, 10)) for digit in digits[-2::-2]]
     return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0 and any(digits)
+
+
+def any_of(literals: Iterable[str], behind: Mapping[str, str] | None = None) -> str:
+    """Any of these literals as a trie, the longest first; `behind` has what must follow one. Of an alternation the engine
+    has every beginning in each of its states, and soon more states than fit its cache; of a trie it has the first letters.
+    """
+    trie: dict[str, Any] = {}
+    for literal in literals:
+        node = trie
+        for character in literal:
+            node = node.setdefault(character, {})
+        node[""] = (behind or {}).get(literal, "")
+    return f"(?:{_branches(trie)})" if trie else "(?:$a)"
 
 
 def bounded(literals: Iterable[str]) -> str:
@@ -60,10 +74,9 @@ def _branches(node: dict[str, Any]) -> str:
     return each[0] if len(each) == 1 else f"(?:{'|'.join(each)})"
 
 
-def _begun(literal: str) -> str:
-    """A pattern for the literal's proper beginnings: `sk-` gives `s(?:k)?`."""
-    escaped = [re.escape(each) for each in literal[:-1]]
-    return "(?:".join(escaped) + ")?" * (len(escaped) - 1)
+def _begun(literals: Iterable[str]) -> str:
+    """A pattern for the literals' proper beginnings."""
+    return any_of(sorted({each[:size] for each in literals for size in range(1, len(each))}))
 
 
 RUN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.+/=~-"  # the characters of credentials
@@ -99,8 +112,7 @@ def prefixed(
     not match, `dead` is skipped: no credential begins in it either. With `inside`, a word may stand before the literal."""
     heads = [*literals]
     marks = [(each.lower(), _mark(each.lower())) for each in heads]
-    head = "|".join(map(re.escape, heads))
-    begun = "|".join(_begun(each) for each in heads)
+    head, begun = any_of(heads), _begun(heads)
     hint = rf"(?:{head})" if inside else rf"{_EDGE}(?:{head})"
     return SecretPattern(
         name,
@@ -117,12 +129,12 @@ def prefixed(
 
 def announced(name: str, schemes: tuple[str, ...], value: str) -> SecretPattern:
     """A credential after a word that announces it, which stays: `Bearer …`."""
-    heads = "|".join(schemes)
+    heads = any_of(schemes)
     bounded = "|".join(
         rf"[{each[0]}{each[0].upper()}](?<![A-Za-z0-9][{each[0]}{each[0].upper()}])(?i:{each[1:]})"
         for each in schemes
     )
-    begun = "|".join(_begun(each) for each in schemes)
+    begun = _begun(schemes)
     hint = rf"(?i:{heads})"
     return SecretPattern(
         name,

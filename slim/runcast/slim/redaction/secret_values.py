@@ -14,7 +14,7 @@ _SCHEMES = ("bearer", "basic", "digest", "token")
 _MODES = ("include", "omit", "same-origin")
 _REFERENCE = re.compile(
     r"\$\w{1,80}|\$\([a-z][\w./-]{0,40}(?:\s.{0,160})?\)?|\$\{[^}]{0,120}\}?|\$\{\{[^}]{0,120}(?:\}\})?|%\w{1,80}%|\{\{[^}]{0,120}\}\}|<[\w .:/-]{1,80}>?"
-    r"|[*x•.#-]{4,}|X{4,}|(?:[A-Za-z]{1,8}[_-]){0,2}(?:\.{3}|…)\w{0,4}|[\^~]\d{1,5}(?:\.[\dx*]{1,5}){0,2}"
+    r"|[*xy•.#-]{4,}|X{4,}|#[0-9a-fA-F]{6}|(?:os|process)\.env(?:iron)?/\w{1,80}|(?:[A-Za-z]{1,8}[_-]){0,2}(?:\.{3}|…)\w{0,4}|[\^~]\d{1,5}(?:\.[\dx*]{1,5}){0,2}"
     rf"|!(?i:vault|ref|sub|getatt|secret|env)|(?=[bdtBDT])(?i:{'|'.join(_SCHEMES)})\s*|{'|'.join(_MODES)}"
     r"|(?=[cehimrstyCEHIMRSTY])(?i:your|my|the|some|example|enter|insert|replace|change)[_ -](?:[\w -]{0,40}[_ -])?"
     r"(?i:key|token|secret|password|pass|credentials?|me|here|value)s?(?i:[_ -](?:here|goes[_ -]here))?"
@@ -23,7 +23,7 @@ _REFERENCE = re.compile(
 _KEYWORDS = ("await", "new", "not", "lambda", "async", "return", "raise", "throw", "function", "typeof")
 _TYPES = (
     *("bool", "boolean", "str", "string", "int", "integer", "float", "number", "bytes", "object", "any"),
-    *("None", "null", "undefined", "self", "this", "String", "SecretStr", "Any"),
+    *("None", "null", "undefined", "Final", "Optional", "self", "this", "String", "SecretStr", "Any"),
 )
 _CODE = re.compile(
     r"[A-Za-z_]\w{0,60}+(?:\.[A-Za-z_]\w{0,60}+){0,8}+[(\[].{0,200}|(?:[A-Za-z_]{1,41}+\.){1,8}+[A-Za-z_]{1,40}"
@@ -139,6 +139,27 @@ def looks_random(value: str) -> bool:
         changes * 4 >= len(kinds)
         and "d" in kinds
         and not (hexadecimal or is_uuid(value) or is_reference(value))
+    )
+
+
+_SIGNED = re.compile(r"[A-Za-z0-9][!#$%*~^]+[A-Za-z0-9]")
+_VOWEL = re.compile("[aeiouyAEIOUY]")
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def looks_unlike_a_word(value: str) -> bool:
+    """Whether no word of prose or of a program reads like it: digits beside letters, signs inside, capitals without an
+    order, or no vowel."""
+    letters = [each for each in value if each.isalpha()]
+    if len(letters) < 2 or not value.isascii():
+        return len(letters) > 1 and any(map(str.isdigit, value))
+    if any(map(str.isdigit, value)) or _SIGNED.search(value):
+        return True
+    pieces = _PIECE.findall(value)
+    mute = [each for each in pieces if _VOWEL.search(each) is None]
+    scattered = len(letters) < 3 * len(pieces) or len([each for each in mute if not each.isupper()]) > 1
+    return (scattered and len(pieces) > 2 and not value.isupper()) or (
+        len(letters) > 5 and len(mute) == len(pieces)
     )
 
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 PIECES = 48  # how many of the last released deltas give context, and
 CONTEXT = 128  # how many of their characters: the name before a value, the border of a word
 MOST_PIECES = 2 * PIECES  # the older half is dropped at this number
+TAIL = 40  # as many pieces and characters have the beginning of a word that a delta ends
 LONG_HOLD = 512  # up to so many held characters, a hold is scanned at every blank, and
 FEW = 8  # whenever so many more have come
 REMEMBERED = 4_096  # harmless deltas that are cached; tokens repeat
@@ -196,6 +197,10 @@ class StreamRedactor:
             return False
         if ":" in delta or "=" in delta:  # an operator: the name may stand before it
             return not recent
+        if self._scanner.resumes(delta):
+            return not recent or not self._scanner.begins(
+                "".join((*recent[-TAIL:], delta))[-TAIL - len(delta) :]
+            )
         if len(self._harmless) < REMEMBERED:
             self._harmless.add(delta)
         return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from runcast.slim.redaction.secret_pattern import RUN_CLASS, SecretPattern, prefixed
+from runcast.slim.redaction.secret_pattern import SecretPattern, prefixed
 
 WORD = r"[A-Za-z0-9]{20,}+"
 DASHED = r"[A-Za-z0-9_-]{16,}+"
@@ -121,6 +121,7 @@ _LINES: tuple[tuple[str, str, str], ...] = (
     ("1Password", "A3-", r"[A-Z0-9]{6}-[A-Z0-9-]{20,}+"),
     ("42", "s-s4t2ud- s-s4t2af- u-s4t2ud- u-s4t2af-", HEX),
     ("Tailscale", "tskey-", DASHED),
+    ("BIP 32", "xprv yprv zprv", r"[A-Za-z0-9]{60,}+"),
     ("age", "AGE-SECRET-KEY-1", r"[A-Z0-9]{50,}+"),
     # A private key in base64: `-----BEGIN `, perhaps a kind, and `PRIVATE`.
     (
@@ -138,22 +139,6 @@ def _forms(lines: Iterable[tuple[str, str, str]]) -> tuple[SecretPattern, ...]:
     return tuple(prefixed(f"service {at}", heads, shape) for at, (shape, heads) in enumerate(shapes.items()))
 
 
-# Addresses that let their reader post: the last part is the secret.
-_HOOK = (
-    r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/\w{1,20}/\w{1,20}/|hooks\.zapier\.com/hooks/catch/(?:[0-9]{1,12}/)?"
-    r"|discord(?:app)?\.com/api/webhooks/[0-9]{1,24}/|/IncomingWebhook/)"
-)
-_HOOK_SIGN = r"hooks\.slack\.com/|/api/webhooks/|/IncomingWebhook/|/hooks/catch/"
-WEBHOOK = SecretPattern(
-    "webhook",
-    form=rf"{_HOOK}(?P<secret>[A-Za-z0-9_-]{{16,}}+)",
-    hint=_HOOK_SIGN,
-    opening=rf"{_HOOK}(?={RUN_CLASS}*+\Z)",
-    onset=rf"(?:{_HOOK_SIGN}|/$)",  # each part before the secret ends in a slash
-    unbroken=True,
-    sign=_HOOK_SIGN,
-    marks=("hooks.slack.com/", "api/webhooks", "incomingwebhook", "hooks/catch"),
-)
 # DigitalOcean, Duffel, Razorpay, Shippo, Apify, Ramp, Together, SettleMint: a word of their own, and what kind it is.
 INFIX = prefixed(
     "infix",
@@ -188,4 +173,4 @@ TELEGRAM = SecretPattern(
     sign=r"[0-9]:(?:A|$)",
     marks=(":aa",),
 )
-SERVICES = (*_forms(_LINES), INFIX, STAGE, TERRAFORM, TELEGRAM, WEBHOOK)
+SERVICES = (*_forms(_LINES), INFIX, STAGE, TERRAFORM, TELEGRAM)

@@ -65,7 +65,7 @@ def _is_assigned(text: str) -> bool:
     parts = words(name)
     return (
         (len(name) > 1 or _quoted(text))
-        and parts[-1] not in PUBLIC_NAMES
+        and PUBLIC_NAMES.isdisjoint((parts[-1], "".join(parts[-2:])))
         and not value.startswith(_ID_PREFIXES)
         and not _PLACE.search(value)
         and looks_random(value)

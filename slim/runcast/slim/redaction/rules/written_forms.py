@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import re
 
-from runcast.slim.redaction.secret_pattern import SecretPattern, bounded
-from runcast.slim.redaction.secret_values import is_reference, is_uuid, looks_generated, looks_random
+from runcast.slim.redaction.secret_pattern import SecretPattern, any_of
+from runcast.slim.redaction.secret_values import (
+    is_harmless,
+    is_reference,
+    is_uuid,
+    looks_generated,
+    looks_random,
+    looks_unlike_a_word,
+)
 
 _WORDS = (
     *("password", "passwd", "passphrase", "passwort", "token", "secret", "api key", "access key"),
     *("secret key", "account key", "private key", "storepass", "securestring", "passcode", "pwd", "pw"),
 )
-_NAME = "(?i:" + "|".join(word.replace(" key", "[-_ ]?key") for word in _WORDS) + ")"
+_NAME = f"(?i:{any_of(_WORDS)})".replace(r"\ ", "[-_ ]?")
 _KEY_NAME = f"(?:{_NAME}|(?i:key))"
 _NAMED = re.compile(_NAME)
 # The same for Python's engine, which skips to a class that a pattern begins with; and with `key`.
@@ -24,23 +31,100 @@ _TAILS = (
 )
 _FAST = rf"[pPtTsSaA](?:{_TAILS})"
 _FAST_KEY = rf"[pPtTsSaAkK](?:{_TAILS}|(?<=[kK])(?i:ey)|(?<=[aA])(?i:ccess)|(?<=[pP])(?i:rivate))"
-# The rest of a word that began in the delta before: nothing in `ret a1b2…` itself tells what it is about.
-_REST = "|".join(
-    sorted({word[at:] for word in (*_WORDS, "key", "access", "private") for at in range(1, len(word))})
-)
-_RESTS = rf"^(?i:{_REST})(?:[^A-Za-z]|$)"
 _VALUE = r"[^\s\"'`<>;|&\\]"
 
 
 _PLACEHOLDERS = frozenset(
     {"password", "passwd", "pass", "token", "secret", "api_key", "pwd", "users", "staff", "docker"}
+    | {"passphrase", "username", "user", "mypassword", "expected", "string", "redacted", "[redacted]"}
 )
 
 
+# Words that follow the name of an option in its description.
+_DESCRIBES = frozenset(
+    {
+        *(
+            "flag",
+            "option",
+            "options",
+            "argument",
+            "arguments",
+            "parameter",
+            "value",
+            "values",
+            "to",
+            "for",
+            "with",
+        ),
+        *(
+            "from",
+            "instead",
+            "must",
+            "should",
+            "will",
+            "when",
+            "that",
+            "this",
+            "then",
+            "your",
+            "string",
+            "text",
+        ),
+        *(
+            "file",
+            "path",
+            "required",
+            "optional",
+            "prompt",
+            "stdin",
+            "here",
+            "name",
+            "default",
+            "none",
+            "null",
+        ),
+        *(
+            "parameters",
+            "switch",
+            "setting",
+            "which",
+            "also",
+            "only",
+            "have",
+            "does",
+            "either",
+            "using",
+            "before",
+        ),
+    }
+)
+# Names of a password alone: a word behind them is one. Words behind `token` and `secret` are mostly prose.
+_CHOSEN = re.compile(r"(?i:pass|pwd|pw\b|securestring)")
+
+
+def is_chosen(value: str) -> bool:
+    """Whether a word that stands for a password may be one: no reference, no code, no placeholder."""
+    plain = value.lower()
+    return not (
+        is_harmless(value)
+        or is_reference(value)
+        or plain in _PLACEHOLDERS
+        or plain in _DESCRIBES
+        or (value.isupper() and value.replace("_", "").isalpha())
+    )
+
+
 def _is_made(text: str) -> bool:
-    """Whether the last word of the match is no word of prose: it has a digit, and is no reference."""
+    """Whether the last word of the match is no word of prose, and no reference."""
     value = re.split(r"[\s>]+", text.removesuffix("</"))[-1].strip(".,!?\"'\\")
-    return any(map(str.isdigit, value)) and not is_reference(value)
+    return (any(map(str.isdigit, value)) or looks_unlike_a_word(value)) and not is_reference(value)
+
+
+def _is_flagged(text: str) -> bool:
+    """The same behind an option; behind one for a password any word counts that describes no option."""
+    name, value = re.split(r"[\s\"']+", text, maxsplit=1)
+    chosen = _CHOSEN.search(name) is not None and len(value) > 3 and is_chosen(value.rstrip(".,\\"))
+    return (chosen and value[:1] not in "[({$%" and not value.endswith(":")) or _is_made(text)
 
 
 def _is_login(text: str) -> bool:
@@ -61,20 +145,39 @@ def _is_machine_made(text: str) -> bool:
 
 def _is_given(text: str) -> bool:
     """Whether what stands behind `value` is no reference, and looks generated where the name is a key of something."""
-    value = re.split(r"[\s:=\"'\\]", text)[-1]
-    return not is_reference(value) and (_NAMED.search(text) is not None or looks_generated(value))
+    value = re.split(rf"(?i:value|default|content){_VALUES}", text)[-1]
+    if is_reference(value) or ("ontent" in text and not looks_unlike_a_word(value)):
+        return False
+    return _NAMED.search(text) is not None or looks_generated(value)
+
+
+# Elements that show a text: their attributes say what it is about, and it is no value.
+_SHOWN = re.compile(
+    r"<(?:label|span|a|p|h[1-6]|li|t[dh]|div|button|option|title|legend|strong|em|b|i|small)\s"
+)
 
 
 def _is_element(text: str) -> bool:
     """Whether an element that is only a key of something has a generated value."""
     name, value = text.removesuffix("</").rsplit(">", 1)
+    if _SHOWN.match(name) or value.lower() in _PLACEHOLDERS:
+        return looks_unlike_a_word(value) and " " not in value
     return _NAMED.search(name) is not None or looks_generated(value) or is_uuid(value)
 
 
 def _is_made_of(text: str) -> bool:
     """The same as `_is_made`; behind a mere `key` the value is a generated one."""
     value = re.split(r"[\s\"']", text.rstrip("\\"))[-1]
-    return _is_made(text) and (_NAMED.search(text) is not None or looks_generated(value))
+    made = looks_generated(value) or (len(value) > 15 and looks_random(value))
+    return _is_made(text) and (_NAMED.search(text) is not None or made)
+
+
+def _is_stated(text: str) -> bool:
+    """The same in quotes; with a blank between a name of a password and its quotes any word counts: `PASSWORD 'x'`."""
+    name, value = re.split(r"[\"']", text.rstrip("\\"), maxsplit=1)
+    stated = name[-1:].isspace() or name.endswith("PASSWORD(")
+    chosen = stated and _CHOSEN.search(name) is not None and is_chosen(value) and value[-1:].isalnum()
+    return chosen or (len(value) > 7 and _is_made_of(text))
 
 
 FLAG = SecretPattern(
@@ -83,27 +186,29 @@ FLAG = SecretPattern(
     hint=rf"-[a-z-]*{_NAME}\s",
     opening=rf"(?<![\w-])--?[a-z-]{{0,30}}?{_NAME}(?:\s{{1,4}}[\"']?(?P<secret>{_VALUE}*+))?\Z",
     onset=rf"(?:^-|--|(?:^|\s)-[a-z-]*$|-[a-z-]*{_NAME})",
-    check=_is_made,
+    check=_is_flagged,
     sign="-",
     marks=_WORDS,
     delimited=True,
 )
+# `<key>API_KEY</key><string>x</string>`, `<setting name="Password" serializeAs="String"><value>x</value>`
+_INNER = r"(?:</key>\s{0,16}<string|(?:\s\w{1,24}=[\"'][^\"'<>]{0,40}[\"']){0,3}>\s{0,16}<value)?"
 ELEMENT = SecretPattern(
     "element",
-    form=rf"[<>][\w:. =\"'-]{{0,60}}?(?:{_NAME}|(?i:key))[\"']?(?:</key>\s{{0,16}}<string)?>(?P<secret>[^<>]{{4,2000}})</",
-    hint=rf"(?:{_NAME}|(?i:key))[\"']?(?:>|</key)",
-    opening=rf"[<>][\w:. =\"'-]{{0,60}}?(?:{_NAME}|(?i:key))[\"']?(?:</key>\s{{0,16}}<string)?>(?P<secret>[^<>]{{0,2000}}+)<?\Z",
-    onset=rf"(?:<[\w:. =\"'-]*$|(?:{_NAME}|(?i:key))[\"']?(?:>|</key>))",
+    form=rf"[<>][\w:. =\"'-]{{0,60}}?(?:{_NAME}|(?i:key))[\"']?{_INNER}>(?P<secret>[^<>]{{4,2000}})</(?!key>)",
+    hint=rf"(?:{_NAME}|(?i:key))[\"']?(?:>|</key|\s[A-Za-z]+=)",
+    opening=rf"[<>][\w:. =\"'-]{{0,60}}?(?:{_NAME}|(?i:key))[\"']?{_INNER}>(?P<secret>[^<>]{{0,2000}}+)(?:</?k?e?y?)?\Z",
+    onset=rf"(?:<[\w:. =\"'-]*$|(?:{_NAME}|(?i:key))[\"']?(?:>|</key>|\s[A-Za-z]))",
     check=_is_element,
-    sign=rf"(?:{_NAME}|(?i:key))[\"']?(?:>|</key)",
+    sign=rf"(?:{_NAME}|(?i:key))[\"']?(?:>|</key|\s[A-Za-z])",
     marks=(*_WORDS, "key"),
     delimited=True,
 )
 # "the password for staging is", "was set to", "lautet", "for x:", "(new):"
 _SAID = r"(?:is|ist|es|est|lautet|(?:was|has been|is now)(?: (?:re)?set| changed| updated)? to|(?:(?:re)?set|changed|updated) to|(?:from [^\s:]{1,40} )?to)"
-_INTRODUCES = rf"(?:(?i:{_SAID}):?|(?i:for|of)\s[^\s:]{{1,64}}(?::|\s(?i:{_SAID}):?)|\([a-z]{{1,10}}\):)"
+_INTRODUCES = rf"(?:(?i:{_SAID}):?|(?i:for|of)\s(?:[^\s:]{{1,24}}\s){{0,3}}[^\s:]{{1,64}}(?::|\s(?i:{_SAID}):?)|\([a-z]{{1,10}}\):)"
 _PHRASE = r"(?i:[a-z ]{0,24}):?"  # what may become one
-_BEGUN = rf"(?:{_PHRASE}|(?i:for|of)\s[^\s:]{{0,64}}(?::|\s{_PHRASE})?|\([a-z]{{0,10}}\)?:?)"
+_BEGUN = rf"(?:{_PHRASE}|(?i:for|of)\s(?:[^\s:]{{1,24}}\s){{0,3}}[^\s:]{{0,64}}(?::|\s{_PHRASE})?|\([a-z]{{0,10}}\)?:?)"
 SENTENCE = SecretPattern(
     "sentence",
     form=rf"[pPtTsSaAkK](?<!\w[pPtTsSaAkK])(?:{_TAILS}|(?<=[kK])(?i:ey))\s{{1,4}}{_INTRODUCES}\s{{1,4}}(?P<secret>{_VALUE}{{6,}}+)",
@@ -119,40 +224,42 @@ SENTENCE = SecretPattern(
 _INSIDE = r"[^\s\"'`<>\\]"
 QUOTED = SecretPattern(
     "quoted",
-    form=rf"{_FAST_KEY}(?:\s{{1,4}}|\(|\\*[\"']?\s?,\s{{0,4}})\\*[\"'](?P<secret>{_INSIDE}{{8,}}+)(?=\\*[\"'])",
+    form=rf"{_FAST_KEY}(?:\s{{1,4}}|\(|\\*[\"']?\s?,\s{{0,4}})\\*[\"'](?P<secret>{_INSIDE}{{6,}}+)(?=\s?\\*[\"'])",
     hint=rf"{_KEY_NAME}(?:\s|\(|\\*[\"']\s?,\s*)\s*\\*[\"']",
-    opening=rf"{_KEY_NAME}(?:\s{{1,4}}|\(|\\*[\"']\s?(?:,\s{{0,4}})?|\\*)(?:\\*(?:[\"'](?P<secret>{_INSIDE}*+)\\*)?)?\Z",
+    opening=rf"{_KEY_NAME}(?:\s{{1,4}}|\(|\\*[\"']\s?(?:,\s{{0,4}})?|\\*)(?:\\*(?:[\"'](?P<secret>{_INSIDE}*+)\s?\\*)?)?\Z",
     onset=rf"{_KEY_NAME}(?:\s|\(|\\|[\"']|$)",
-    check=_is_made_of,
+    check=_is_stated,
     sign=rf"{_KEY_NAME}(?:\s|\(|\\|[\"']|$)",
     marks=(*_WORDS, "key"),
     delimited=True,
 )
 # `auth_token 3f2a…`, "the key for staging: 3f2a…", `secret set API_KEY --body 3f2a…`; any other word after a name is prose.
-_NEAR = r"(?<!ublic.key)(?<!che.key)(?<!mary.key)(?<!eign.key)(?<!ency.key)(?!:)[\s():*`>,\-]{1,4}(?:-{0,2}\w{1,12}[\s:*`\"']{1,3}){0,3}"
+_NEAR = r"(?<!ublic.key)(?<!che.key)(?<!mary.key)(?<!eign.key)(?<!ency.key)(?!:)[\s():*`>,\-]{1,4}(?:-{0,2}\w{1,12}[\s:*`\"']{1,3}){0,4}"
 _RUN = r"[A-Za-z0-9_+/=-]"
 SPACED = SecretPattern(
     "spaced",
     form=rf"{_FAST_KEY}{_NEAR}(?P<secret>{_RUN}{{20,}}+)(?![.\w@])",
     hint=rf"(?i:{_NAME}|key|access|private)[\s()*`>,\-]",
     opening=rf"(?:{_NAME}|(?i:key|access|private))(?:{_NEAR}(?P<secret>{_RUN}*+)|[\s()*`>,\-]{{0,4}})\Z",
-    onset=rf"(?:(?i:{_NAME}|key|access|private)(?:[\s()*`>,\-]|$)|{_RESTS})",
+    onset=rf"(?i:{_NAME}|key|access|private)(?:[\s()*`>,\-]|$)",
     check=_is_machine_made,
     sign=rf"(?i:{_NAME}|key|access|private)(?:[\s()*`>,\-]|$)",
     marks=(*_WORDS, "key", "access", "private"),
     delimited=True,
 )
 # `{"name": "DB_PASSWORD", "value": "x"}`, in JSON, YAML or XML.
-_NAMES = rf"(?:[nNkK](?:(?<=[nN])(?i:ame)|(?<=[kK])(?i:ey))\\*[\"']?\s{{0,4}}[:=]\s{{0,4}}\\*[\"']?|variable\s\\*\")[\w.-]{{0,40}}?(?:{_NAME}|(?i:key|pass|pw))\\*[\"']?"
+_NAMES = rf"(?:[nNkKfFlLhH](?:(?<=[nN])(?i:ame)|(?<=[kK])(?i:ey)|(?<=[fF])(?i:ield)|(?<=[lL])(?i:abel)|(?<=[hH])(?i:eader))\\*[\"']?\s{{0,4}}[:=]\s{{0,4}}\\*[\"']?|variable\s\\*\")[\w.-]{{0,40}}?(?:{_NAME}|(?i:key|pass|pw))\\*[\"']?"
 _VALUES = r"\\*[\"']?\s{0,4}[:=]\s{0,4}\\*[\"']?"
 _APART = r"(?:[,;{\s]|\\+[nrt]){1,16}"
 _HELD = r"[^\s\"'\\<>,;{}&]"
+# Other fields between the two: `type="password"`, `"secure": "yes",`.
+_ALSO = rf"(?:\\*[\"']?[\w-]{{1,16}}\\*[\"']?\s{{0,4}}[:=]\s{{0,4}}\\*[\"'][^\"'\\\n]{{0,24}}\\*[\"']{_APART}){{0,2}}"
 PAIR = SecretPattern(
     "pair",
-    form=rf"{_NAMES}{_APART}\\*[\"']?(?i:value|default){_VALUES}(?P<secret>{_HELD}{{4,}}+)",
-    hint=rf"(?:{_NAME}|(?i:key|pass|pw))\\*[\"']?{_APART}\\*[\"']?(?i:value|default)",
-    opening=rf"{_NAMES}\\*(?:{_APART}\\*[\"']?(?:(?i:value|default){_VALUES}(?P<secret>{_HELD}*+)"
-    rf"|(?i:va?l?u?e?|de?f?a?u?l?t?)\\*[\"']?\s{{0,4}}(?:[:=]\s{{0,4}}\\*)?)?)?\Z",
+    form=rf"{_NAMES}{_APART}{_ALSO}\\*[\"']?(?i:(?:parameter)?value|default|content){_VALUES}(?P<secret>{_HELD}{{4,}}+)",
+    hint=rf"(?:{_NAME}|(?i:key|pass|pw))\\*[\"']?{_APART}\\*[\"']?[A-Za-z-]{{1,16}}\\*[\"']?\s*[:=]",
+    opening=rf"{_NAMES}\\*(?:{_APART}{_ALSO}\\*[\"']?(?:(?i:(?:parameter)?value|default|content){_VALUES}(?P<secret>{_HELD}*+)"
+    rf"|(?i:p?a?r?a?m?e?t?e?r?v?a?l?u?e?|de?f?a?u?l?t?|co?n?t?e?n?t?)\\*[\"']?\s{{0,4}}(?:[:=]\s{{0,4}}\\*)?|[\w-]{{0,16}}[^\w\n]{{0,8}}[\w]{{0,24}}[^\w\n]{{0,8}})?)?\Z",
     onset=rf"(?:{_NAME}|(?i:key|pass|pw))\\*[\"']?(?:[,;{{\s]|\\|$)",
     check=_is_given,
     sign=rf"(?:{_NAME}|(?i:key|pass|pw))\\*[\"']?(?:[,;{{\s]|\\|$)",
@@ -189,23 +296,4 @@ NETRC = SecretPattern(
     marks=("password",),
     delimited=True,
 )
-# Programs that take a password behind one letter: `mysql -u root -pX`, `sshpass -p X`, `htpasswd -b file joe X`.
-_PROGRAMS = (
-    *("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "redis-cli", "docker login", "podman login"),
-    *("helm registry login", "az login", "unzip", "ldapsearch", "ldapmodify", "htpasswd"),
-)
-_PROGRAM = rf"{bounded(_PROGRAMS)}\s(?=-)"
-_LETTER = r"(?:-p\s?|-[aPw]\s|-[A-Za-z]{0,3}b[A-Za-z]{0,3}\s[^\s]{1,64}\s[^\s]{1,64}\s)[\"']?"
-_OPTIONS = r"[^\n|;&]{0,96}?(?<=\s)"
-_PROGRAM_RESTS = "|".join(sorted({each[at:] for each in _PROGRAMS for at in range(1, len(each))}))
-COMMAND = SecretPattern(
-    "command",
-    form=rf"{_PROGRAM}{_OPTIONS}{_LETTER}(?P<secret>(?!-){_VALUE}{{4,}}+)",
-    hint=rf"(?:{'|'.join(_PROGRAMS)})\s-",
-    opening=rf"(?:{'|'.join(_PROGRAMS)})\s(?:-[^\n|;&]{{0,128}})?\Z",
-    onset=rf"(?:(?:{'|'.join(_PROGRAMS)})(?:\s-|\s?$))|^(?:{_PROGRAM_RESTS})(?:\s-|\s?$)",
-    check=_is_made,
-    sign=rf"(?:{'|'.join(_PROGRAMS)})",
-    marks=tuple(sorted({f"{program} -" for program in _PROGRAMS})),
-)
-WRITTEN_FORMS = (FLAG, ELEMENT, SENTENCE, QUOTED, SPACED, PAIR, LOGIN, URL_TOKEN, NETRC, COMMAND)
+WRITTEN_FORMS = (FLAG, ELEMENT, SENTENCE, QUOTED, SPACED, PAIR, LOGIN, URL_TOKEN, NETRC)
