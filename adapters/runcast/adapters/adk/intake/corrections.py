@@ -21,7 +21,12 @@ from ag_ui.core import (
 
 from runcast.adapters.adapter import ResumePoint
 from runcast.adapters.adk.intake.plan import Plan
-from runcast.adapters.adk.intake.session_conversation import live_events, messages_from_events, texts
+from runcast.adapters.adk.intake.session_conversation import (
+    answer_id,
+    live_events,
+    messages_from_events,
+    texts,
+)
 from runcast.adapters.adk.options import AdkOptions
 from runcast.slim.folding.conversation import Conversation
 from runcast.slim.folding.retraction import is_partial, retract
@@ -76,9 +81,17 @@ def corrections(
     unseen = [it for it in turn.values() if it.id not in known]
     order = list(turn)
     last = max((order.index(it.id) for it in output if it.id in turn), default=-1)
-    behind = bool(after[end:])
-    # a client puts a result behind its call; a snapshot would append it behind what follows
-    placed = [it for it in unseen if isinstance(it, ToolMessage) and (behind or order.index(it.id) < last)]
+    # A client puts a result behind its call; a snapshot would append it behind what follows. A client may have an answer
+    # that its input leaves out, and a second result would double it.
+    placed = [
+        it
+        for it in unseen
+        if isinstance(it, ToolMessage)
+        and (
+            order.index(it.id) < last
+            or (after[end:] and (resume is not None or it.id != answer_id(it.tool_call_id)))
+        )
+    ]
     question = next(it for it in held if it.id == asked)
     halves += [question] if texts(question) != texts(shown[at]) else []  # rewritten by a plugin
     results: list[AgEvent] = [
