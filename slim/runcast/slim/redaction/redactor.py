@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -55,21 +56,19 @@ class Redactor:
         the longest secret, known by your own pattern alone, that is found across two pieces."""
         if window < 1_024 or not 0 < hold <= window // 2:
             raise ValueError("window must be at least 1024 characters, and hold between 1 and half of it")
-        forms = list(patterns)
         self.replace = replace
         self.window = window
         self.hold = hold
         self.also = also
-        self.keys = KeyNames(keys, WEAK_KEYS if keys is DEFAULT_KEYS else ())
+        weak = WEAK_KEYS if keys is DEFAULT_KEYS else ()
+        self.keys, self.scanner, custom = _compiled(tuple(keys), tuple(weak), tuple(patterns))
         self.paths = Paths(paths)
-        custom = [Linear(form) for form in forms if not isinstance(form, SecretPattern)]
-        self.scanner = Scanner(self.keys, [f for f in forms if isinstance(f, SecretPattern)], custom)
         self.harmless: set[str] = set()  # deltas that begin no secret
         everything = also is not None or bool(self.paths)
         # Whether encoded bytes may hold a secret; and the same, more exact and slower.
         self.glimpse = _anything if everything else self.scanner.glimpse
         self.suspects = _anything if everything else self.scanner.suspects
-        self.holds_always = bool(custom)  # the beginning of a foreign pattern is unknown
+        self.holds_always = custom  # the beginning of a foreign pattern is unknown
 
     def text(self, text: str) -> str:
         """The text without its secrets; JSON inside the text is read, however often it is escaped."""
@@ -177,6 +176,17 @@ class Redactor:
             items[named] = changed = self._value(item, place.into(step, self.keys))
             same = same and changed is item and named is key
         return value if same else items
+
+
+@lru_cache(maxsize=8)
+def _compiled(
+    names: Sequence[str], weak: Sequence[str], patterns: Sequence[SecretPattern | str | re.Pattern[str]]
+) -> tuple[KeyNames, Scanner, bool]:
+    """What all redactors of the same rules share, for it takes a tenth of a second; and whether a pattern is the user's."""
+    keys = KeyNames(names, weak)
+    custom = [Linear(each) for each in patterns if not isinstance(each, SecretPattern)]
+    own = [each for each in patterns if isinstance(each, SecretPattern)]
+    return keys, Scanner(keys, own, custom), bool(custom)
 
 
 def _anything(data: str | bytes) -> bool:
