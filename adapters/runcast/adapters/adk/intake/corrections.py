@@ -81,35 +81,35 @@ def corrections(
     unseen = [it for it in turn.values() if it.id not in known]
     order = list(turn)
     last = max((order.index(it.id) for it in output if it.id in turn), default=-1)
-    # A client puts a result behind its call; a snapshot would append it behind what follows. A client may have an answer
-    # that its input leaves out, and a second result would double it.
-    placed = [
-        it
-        for it in unseen
-        if isinstance(it, ToolMessage)
-        and (
-            order.index(it.id) < last
-            or (after[end:] and (resume is not None or it.id != answer_id(it.tool_call_id)))
-        )
-    ]
+    # a client puts a result behind its call; a snapshot would append it behind what follows
+    behind = bool(after[end:])
+    own = [it for it in unseen if isinstance(it, ToolMessage)]
+    late = [it for it in own if behind and (resume is not None or not _is_answer(it))]
+    placed = [it for it in own if it in late or order.index(it.id) < last]
     question = next(it for it in held if it.id == asked)
     halves += [question] if texts(question) != texts(shown[at]) else []  # rewritten by a plugin
-    results: list[AgEvent] = [
-        ToolCallResultEvent(
-            message_id=it.id,
-            tool_call_id=it.tool_call_id,
-            content=it.content,
-            role="tool",
-            metadata=it.metadata,
-        )
-        for it in placed
-    ]
+    results: list[AgEvent] = [_result(it) for it in placed]
     if not (gone or halves or len(unseen) > len(placed)):
         return results
     seen = Conversation(shown)
     for result in results:
         seen.feed(result)
     return results + retract(seen, gone, [*halves, *(it for it in unseen if it not in placed)])
+
+
+def _result(message: ToolMessage) -> ToolCallResultEvent:
+    return ToolCallResultEvent(
+        message_id=message.id,
+        tool_call_id=message.tool_call_id,
+        content=message.content,
+        role="tool",
+        metadata=message.metadata,
+    )
+
+
+def _is_answer(result: ToolMessage) -> bool:
+    """Whether the client gave this result: it may have it though its input leaves it out, and a second would double it."""
+    return result.id == answer_id(result.tool_call_id)
 
 
 def _differs(shown: Message, truth: Message, *, broke: bool) -> bool:
