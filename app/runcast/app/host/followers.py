@@ -136,10 +136,10 @@ class Followers:
         """Broadcast the entries of a run that has begun, as they become durable."""
         thread = self._threads.setdefault(run.thread_id, _Thread())
         thread.runs[run.run_id] = run
-        if thread.task is None and not self._needs(run.thread_id, thread):
-            self.dismiss(run)
-            return
         if thread.task is None:
+            if not self._needs(run.thread_id, thread):
+                self.dismiss(run)
+                return
             thread.after, thread.epoch = run.first_seq - 1, run.epoch
             self._start(run.thread_id, thread)
         over = asyncio.ensure_future(run.over())
