@@ -6,6 +6,7 @@ loads only the one it uses. This package holds what they share, for agents of on
 
 from runcast.adapters.adapter import (
     Adapter,
+    Anchored,
     Drawable,
     Drawing,
     DrawnEdge,
@@ -38,6 +39,7 @@ __all__ = [
     "Adapter",
     "AdapterError",
     "AgentSchemas",
+    "Anchored",
     "Askable",
     "ClientSchema",
     "Described",

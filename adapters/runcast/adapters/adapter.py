@@ -156,6 +156,20 @@ class Forgetting(Protocol):
         ...
 
 
+@runtime_checkable
+class Anchored(Protocol):
+    """An adapter whose framework keeps threads where a worker that had lost its lease may have stored something last."""
+
+    def run_after(
+        self, place: Mapping[str, Any], input: RunAgentInput, *, resume: ResumePoint | None = None
+    ) -> AsyncIterator[Event]:
+        """As `run`, of a thread whose last run left the framework at this place (`ResumePoint.framework`).
+
+        What a run that was over by then has stored since is passed over.
+        """
+        ...
+
+
 Take = Callable[[], Awaitable[Sequence[UserMessage]]]
 STEER: dict[str, bool] = {"steer": True}  # in `custom` of the capabilities of an agent that can be steered
 

@@ -47,6 +47,7 @@ class _Job:
 
     pump: Pump[Any] | None = None
     call: Call = field(default_factory=Call)
+    left: str | None = None  # the checkpoint at which the thread's last run left it
 
 
 class LangGraphAdapter:
@@ -106,7 +107,14 @@ class LangGraphAdapter:
 
     def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncIterator[Event]:
         """One run; a refused one is RUN_STARTED and RUN_ERROR, and touches nothing."""
+        return self.run_after({}, input, resume=resume)
+
+    def run_after(
+        self, place: Mapping[str, Any], input: RunAgentInput, *, resume: ResumePoint | None = None
+    ) -> AsyncIterator[Event]:
+        """As `run`, of a thread that its last run left at this place: what an earlier run has stored since is passed over."""
         job = _Job()
+        job.left = place.get("checkpoint_id")
         job.pump = Pump(
             lambda: self._open(input, resume, job),
             limit=self._options.max_queue,
@@ -216,7 +224,7 @@ class LangGraphAdapter:
     async def _prepare(
         self, input: RunAgentInput, resume: ResumePoint | None, job: _Job
     ) -> LangGraphTranslator:
-        steps, found = self._preparation.steps(input, resume), None
+        steps, found = self._preparation.steps(input, resume, job.left), None
         while True:
             try:
                 read = steps.send(found)
@@ -227,7 +235,7 @@ class LangGraphAdapter:
     def _prepare_sync(
         self, input: RunAgentInput, resume: ResumePoint | None, job: _Job
     ) -> LangGraphTranslator:
-        steps, found = self._preparation.steps(input, resume), None
+        steps, found = self._preparation.steps(input, resume, job.left), None
         while True:
             try:
                 read = steps.send(found)

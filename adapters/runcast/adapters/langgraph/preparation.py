@@ -98,47 +98,44 @@ class Preparation:
         self._for_client = for_client(graph)
         self._replacing = replacing(graph)
 
-    def steps(self, input: RunAgentInput, resume: ResumePoint | None) -> Generator[Read, Any, Prepared]:
-        """Read what the run needs to know, then decide. Raises `InvalidInput` for what makes no sense."""
+    def steps(
+        self, input: RunAgentInput, resume: ResumePoint | None, left: str | None = None
+    ) -> Generator[Read, Any, Prepared]:
+        """Read what the run needs to know, then decide. Raises `InvalidInput` for what makes no sense.
+
+        `left`: the checkpoint at which the thread's last run left it, if that is known.
+        """
         graph, where = self._graph, self._where(input)
         inner = GraphsInside(getattr(graph, "checkpointer", None))
         anew = resume is not None and resume.framework.get("anew") is True
         resume = None if anew else resume
-        thread, state = self._snapshot(resume), None
+        thread, state, at = self._snapshot(resume), None, where
         if self.stores and (thread is None or (thread.unfinished and self.local)):
-            state = yield Read(graph, "get_state", where)
+            state, at = yield from self._standing(graph, "get_state", where, left)
             stored, thread = thread is None, self._found(state, thread)
             if stored and thread and state.interrupts and self.has_breakpoints:
                 stands = yield from inner.stands(graph, state)
                 beside = [breakpoint_at(thread.checkpoint_id)] if stands is not None else []
                 thread = replace(thread, interrupts=[*thread.interrupts, *beside])
-        elif (
-            thread is not None and self.local and (yield Read(graph.checkpointer, "get_tuple", where)) is None
-        ):
-            thread = None  # pruned, or the checkpointer is new: the bare tuple costs less than a state
+        elif thread is not None and self.local:
+            found, at = yield from self._standing(graph.checkpointer, "get_tuple", where, left)
+            if found is None:  # pruned, or the checkpointer is new: the bare tuple costs less than a state
+                thread = None
         input = with_answers(input, () if thread is None else thread.interrupts)
         replayed = resume if thread is None else None
         asked = plan(recalled(input, replayed), thread, self._options, now=datetime.now(UTC))
         if anew and thread is not None:
             asked = from_beginning(input, thread)
-        fork = None
         if asked.before is not None:
-            turn = {"source": "input", TURN: asked.before}
-            fork = yield Read(graph.checkpointer, "list", where, filter=turn, first=True)
-            if fork is None:
-                raise InvalidInput(
-                    f"no checkpoint was recorded before message {asked.before!r}, as before one that a running agent "
-                    "was handed: it cannot be answered again or edited; edit an earlier message, or send a new one"
-                )
-            taken = fork.checkpoint["channel_values"].get(START)
-            asked = brought_again(asked, to_agui(messages_of(taken, self._options.messages_key) or ()))
+            at, asked = yield from self._fork(asked, where)
         review = Review(input, resume, replayed, state, self._options)
         for namespace in review.wanted(asked.ask) if self.local else ():
-            found = yield Read(graph.checkpointer, "get_tuple", self._where(input, namespace))
+            read_at = self._where(input, namespace) if namespace else at
+            found = yield Read(graph.checkpointer, "get_tuple", read_at)
             review.add(namespace, found)
         if state is not None and not anew:  # a point has no open calls
             asked = with_results(asked, self._thread(state, review.stored), self._finished(state))
-        prepared = self._prepared(input, thread, asked, fork, replayed, review)
+        prepared = self._prepared(input, thread, asked, at, replayed, review)
         if asked.ask != "continue" or not self.local or state is None:
             return prepared
         if review.half_written:  # from a named checkpoint, LangGraph runs the step anew
@@ -149,12 +146,49 @@ class Preparation:
         stands = (yield from inner.stands(graph, state)) if self.has_breakpoints else None
         return replace(prepared, waits=() if stands is None else asks(state, stands))
 
+    def _fork(self, asked: Plan, where: dict[str, Any]) -> Generator[Read, Any, tuple[Any, Plan]]:
+        """The checkpoint at which the run begins, and the plan with what came with the input that followed it."""
+        turn = {"source": "input", TURN: asked.before}
+        fork = yield Read(self._graph.checkpointer, "list", where, filter=turn, first=True)
+        if fork is None:
+            raise InvalidInput(
+                f"no checkpoint was recorded before message {asked.before!r}, as before one that a running agent "
+                "was handed: it cannot be answered again or edited; edit an earlier message, or send a new one"
+            )
+        taken = fork.checkpoint["channel_values"].get(START)
+        at = fork.parent_config or fork.config
+        return at, brought_again(asked, to_agui(messages_of(taken, self._options.messages_key) or ()))
+
+    def _standing(
+        self, source: Any, method: str, where: dict[str, Any], left: str | None
+    ) -> Generator[Read, Any, tuple[Any, dict[str, Any]]]:
+        """What the thread holds, read by this method, and where.
+
+        That is its newest checkpoint, unless a run stored it that was over before the last run left the thread at `left`:
+        a worker that slept, and woke when another had its run, can do so.
+        """
+        newest = yield Read(source, method, where)
+        if newest is None or left in (None, _checkpoint_of(newest)) or not self.local or not self.stores:
+            return newest, where
+        run = as_mapping(newest.metadata).get(
+            RUN
+        )  # None for what nobody's run stored, as `update_state` does
+        saver = self._graph.checkpointer
+        at = {"configurable": {**where["configurable"], "checkpoint_id": left}}
+        last = None if run is None else (yield Read(saver, "get_tuple", at))
+        if last is None or as_mapping(last.metadata).get(RUN) == run:
+            return newest, where
+        earlier = yield Read(saver, "list", where, filter={RUN: run}, before=at, first=True)
+        if earlier is None:  # it began after the last run that is known
+            return newest, where
+        return (yield Read(source, method, at)), at
+
     def _prepared(
         self,
         input: RunAgentInput,
         thread: Thread | None,
         asked: Plan,
-        fork: Any,
+        at: Mapping[str, Any],
         replayed: ResumePoint | None,
         review: Review,
     ) -> Prepared:
@@ -185,7 +219,7 @@ class Preparation:
             echo,
             client,
             self._graph_input(input, asked, aliases, replayed, review),
-            self._configurable(input, fork),
+            self._configurable(input, at),
             self._metadata(input, asked),
             run_context(self._context_schema, self._context, input if self._options.client_config else None),
         )
@@ -300,17 +334,16 @@ class Preparation:
         sent = _allowed(input.state, self._replacing.intersection(accepted))
         return {key: value for key, value in sent.items() if review.changes(key, value)}
 
-    def _configurable(self, input: RunAgentInput, fork: Any) -> dict[str, Any]:
+    def _configurable(self, input: RunAgentInput, at: Mapping[str, Any]) -> dict[str, Any]:
         client = client_configurable(input) if self._options.client_config else {}
         configurable: dict[str, Any] = {**self._where(input)["configurable"], **client}
+        if "checkpoint_id" in at["configurable"]:
+            configurable["checkpoint_id"] = at["configurable"]["checkpoint_id"]
         configurable[CLIENT] = {
             "tools": [tool.model_dump(by_alias=True) for tool in input.tools or ()],
             "context": [each.model_dump(by_alias=True) for each in input.context or ()],
             "forwarded_props": input.forwarded_props,
         }
-        if fork is not None:
-            base = fork.parent_config or fork.config
-            configurable["checkpoint_id"] = base["configurable"]["checkpoint_id"]
         return configurable
 
     def _metadata(self, input: RunAgentInput, asked: Plan) -> dict[str, Any]:

@@ -185,6 +185,7 @@ class Launcher:
             state,
             attempt=attempt,
             resume=resume,
+            left=None if state is None or request.edge == "branch" else state.framework,
             before=before,
         )
 

@@ -219,7 +219,7 @@ class LocalRun:
 
     async def _record_all(self) -> None:
         """Record the adapter's events; an exception or a missing end becomes a RUN_ERROR."""
-        source = self.adapter.run(self.input, resume=self._plan.resume)
+        source = self._plan.opened(self.adapter)
         pull, flow, thread_id, entered = (
             aiter(source).__anext__,
             self._log.live.flow,

@@ -7,13 +7,14 @@ unfinished messages, and the client gets events that retract them. Knows states;
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from ag_ui.core import Event, Message, RunAgentInput
 
-from runcast.adapters import Adapter, ResumePoint
+from runcast.adapters import Adapter, Anchored, ResumePoint
 from runcast.slim import AgentState, Conversation
 from runcast.slim.folding.retraction import retract
 
@@ -26,9 +27,16 @@ class RunPlan:
     base: AgentState | None = None  # the thread before the run
     attempt: int = 1
     resume: ResumePoint | None = None
+    left: Mapping[str, Any] | None = None  # where the thread's last run left the adapter's framework
     before: object = None  # the traceparent of the attempt that this run resumes
     # emitted right after RUN_STARTED, given the messages of its input
     corrections: Callable[[Sequence[Message]], Sequence[Event]] = lambda asked: ()
+
+    def opened(self, adapter: Adapter) -> AsyncIterator[Event]:
+        """The run, as its adapter gives it."""
+        if self.left and isinstance(adapter, Anchored):
+            return adapter.run_after(self.left, self.input, resume=self.resume)
+        return adapter.run(self.input, resume=self.resume)
 
 
 def without_unfinished(adapter: Adapter, plan: RunPlan) -> RunPlan:

@@ -7,7 +7,7 @@ Knows adapters; does not know users and their tenants (`access_policy.py`).
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, cast
@@ -17,6 +17,7 @@ from ag_ui.core import AgentCapabilities, Event, RunAgentInput, RunFinishedEvent
 from runcast.adapters import (
     Adapter,
     AgentSchemas,
+    Anchored,
     Askable,
     Described,
     Drawing,
@@ -41,11 +42,23 @@ class ForTenant:
 
     def run(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> AsyncIterator[Event]:
         """The run: its ids carry the tenant inside the framework, and not outside."""
+        return self._with_own_ids(self._adapter.run(self._inside(input), resume=resume))
+
+    def run_after(
+        self, place: Mapping[str, Any], input: RunAgentInput, *, resume: ResumePoint | None = None
+    ) -> AsyncIterator[Event]:
+        """As `run`, with the place where the thread's last run left the framework, if the adapter takes it."""
+        if not isinstance(self._adapter, Anchored):
+            return self.run(input, resume=resume)
+        return self._with_own_ids(self._adapter.run_after(place, self._inside(input), resume=resume))
+
+    def _inside(self, input: RunAgentInput) -> RunAgentInput:
+        """The input as the framework sees it."""
         prefix = self._prefix
         parent = None if input.parent_run_id is None else prefix + input.parent_run_id
         ids = {"thread_id": prefix + input.thread_id, "run_id": prefix + input.run_id}
         given = {**ids, **({} if parent is None else {"parent_run_id": parent})}
-        return self._with_own_ids(self._adapter.run(input.model_copy(update=given), resume=resume))
+        return input.model_copy(update=given)
 
     async def _with_own_ids(self, events: AsyncIterator[Event]) -> AsyncGenerator[Event]:
         async with aclosing(cast("AsyncGenerator[Event]", events)) as source:

@@ -27,16 +27,17 @@ from runcast.adapters.langgraph.intake.breakpoints import (
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A read of the graph or its checkpointer. `first`: of many results the first alone."""
+    """A read of the graph or its checkpointer. `first`: of many results the first alone, older than `before` if given."""
 
     source: Any
     method: str
     config: Mapping[str, Any]
     filter: Mapping[str, Any] | None = None
     first: bool = False
+    before: Mapping[str, Any] | None = None
 
     def _call(self, prefix: str) -> Any:
-        given = {"filter": self.filter, "limit": 1} if self.first else {}
+        given = {"filter": self.filter, "before": self.before, "limit": 1} if self.first else {}
         return getattr(self.source, prefix + self.method)(self.config, **given)
 
     def wait(self) -> Any:

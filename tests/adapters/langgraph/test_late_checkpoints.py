@@ -1,0 +1,135 @@
+"""A checkpoint that a run stores when it is over: its worker slept past its lease, and woke when another had its run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ag_ui.core import RunAgentInput, UserMessage
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
+
+from runcast.adapters import Adapter, Anchored
+from runcast.adapters.langgraph import LangGraphAdapter
+from runcast.app import Cast
+from runcast.app.tenants.tenant_adapter import ForTenant
+from runcast.slim.folding.run_metadata import metadata_of
+from tests.adapters.langgraph.test_savers import sqlite
+from tests.app.agents import parrot
+
+
+def talk(saver: Any) -> Any:
+    """Two nodes that speak and one that may ask."""
+
+    def first(state: MessagesState) -> Any:
+        return {"messages": [AIMessage("one", id=f"one-{len(state['messages'])}")]}
+
+    def second(state: MessagesState) -> Any:
+        told = interrupt("Good?") if "ask" in str(state["messages"][-2].content) else "two"
+        return {"messages": [AIMessage(str(told), id=f"two-{len(state['messages'])}")]}
+
+    builder = StateGraph(MessagesState).add_node("first", first).add_node("second", second)
+    return builder.add_edge(START, "first").add_edge("first", "second").compile(checkpointer=saver)
+
+
+async def shown(cast: Cast) -> list[str]:
+    state = await cast.threads.state("t1")
+    assert state is not None
+    return [str(getattr(each, "content", "")) for each in state.history]
+
+
+async def held(graph: Any) -> list[str]:
+    state = await graph.aget_state({"configurable": {"thread_id": "t1"}})
+    return [str(each.content) for each in state.values["messages"]]
+
+
+async def wakes(graph: Any, run: str) -> None:
+    """Go on as this run's worker would that slept within its last step."""
+    configs = [
+        each.config
+        async for each in graph.checkpointer.alist({"configurable": {"thread_id": "t1"}})
+        if each.metadata.get("runcast_run_id") == run
+    ]
+    place = configs[1]["configurable"]
+    await graph.ainvoke(None, {"configurable": dict(place), "metadata": {"runcast_run_id": run}})
+    newest = await graph.checkpointer.aget_tuple({"configurable": {"thread_id": "t1"}})
+    assert newest.metadata["runcast_run_id"] == run
+
+
+async def goes_on(saver: Any) -> None:
+    graph = talk(saver)
+    async with Cast.open("memory://", agents=[LangGraphAdapter(graph, name="talk"), parrot]) as cast:
+        first = await (await cast.say("t1", "a", agent="talk")).result()
+        await (await cast.say("t1", "b", agent="talk")).result()
+        before = await shown(cast)
+        assert before == ["a", "one", "two", "b", "one", "two"]
+        await wakes(graph, first.run_id)
+        assert await held(graph) == before[:3]
+        await (await cast.say("t1", "c", agent="talk")).result()
+        assert await shown(cast) == [*before, "c", "one", "two"]
+        assert await held(graph) == await shown(cast)
+        await (
+            await cast.say("t1", "d", agent="talk")
+        ).result()  # by what this process remembers, and nothing is passed over
+        assert (await shown(cast))[9:] == ["d", "one", "two"]
+
+
+async def test_the_next_turn_goes_on_from_the_last_run_and_not_from_one_that_was_over() -> None:
+    await goes_on(InMemorySaver())
+
+
+async def test_so_it_does_over_sqlite(tmp_path: Path) -> None:
+    async with sqlite(tmp_path) as saver:
+        await goes_on(saver)
+
+
+async def test_an_answer_goes_to_the_question_that_is_open() -> None:
+    graph = talk(InMemorySaver())
+    async with Cast.open("memory://", agents=[LangGraphAdapter(graph, name="talk")]) as cast:
+        first = await (await cast.say("t1", "a")).result()
+        asked = await (await cast.say("t1", "ask me")).result()
+        assert asked.status == "interrupted"
+        await wakes(graph, first.run_id)
+        [question] = asked.interrupts
+        answered = await cast.resume("t1", {question.id: "fine"})
+        assert (await answered.result()).status == "completed"
+        assert await shown(cast) == ["a", "one", "two", "ask me", "one", "fine"]
+        assert await held(graph) == await shown(cast)
+
+
+async def test_what_the_program_itself_has_stored_counts() -> None:
+    graph = talk(InMemorySaver())
+    async with Cast.open("memory://", agents=[LangGraphAdapter(graph, name="talk")]) as cast:
+        await (await cast.say("t1", "a")).result()
+        place = {"configurable": {"thread_id": "t1"}}
+        await graph.aupdate_state(place, {"messages": [AIMessage("by hand", id="hand")]})
+        await (await cast.say("t1", "b")).result()
+        assert await held(graph) == ["a", "one", "two", "by hand", "b", "one", "two"]
+
+
+async def test_a_last_run_that_left_no_place_takes_none_away() -> None:
+    """The log has the first run's place; the graph went on in a second, which died before it told one."""
+    graph = talk(InMemorySaver())
+    adapter = LangGraphAdapter(graph)
+    said = [UserMessage(id=text, content=text) for text in "abc"]
+    places: list[Any] = []
+    for at in (1, 2, 3):
+        input = RunAgentInput(thread_id="t1", run_id=f"r{at}", messages=[*said[:at]], tools=[], context=[])
+        events = [each async for each in adapter.run_after(places[0] if places else {}, input)]
+        places.append(metadata_of(events[-1])["framework"])
+    assert places[0]["checkpoint_id"] != places[1]["checkpoint_id"]
+    assert [each for each in await held(graph) if len(each) == 1] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("agent", [parrot, LangGraphAdapter(talk(InMemorySaver()))])
+async def test_a_tenants_adapter_takes_a_place_whether_its_agent_does_or_not(agent: Any) -> None:
+    async with Cast.open("memory://", agents=[agent]) as root:
+        cast = root.for_tenant("acme")
+        adapter: Adapter = next(iter(cast.agents.values()))
+        assert isinstance(adapter, ForTenant)
+        assert isinstance(adapter, Anchored)
+        for text in ("a", "b"):
+            assert (await (await cast.say("t1", text)).result()).status == "completed"
