@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from typing import Any
 
 import pytest
+from ag_ui.core import UserMessage
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -15,10 +17,12 @@ from langgraph.graph import START, MessagesState, StateGraph
 from runcast.adapters import UnknownRun
 from runcast.adapters.langgraph import LangGraphAdapter, LangGraphOptions
 from runcast.adapters.langgraph.options import Stream
+from runcast.slim import fold
 from runcast.slim.protocol.verifier import verify
 from tests.adapters.langgraph.fakes import StreamingModel, calls, piece, say
-from tests.adapters.langgraph.scenes.book import agent
+from tests.adapters.langgraph.scenes.book import add, agent
 from tests.adapters.langgraph.stage import Stage, over_both_streams
+from tests.conftest import LONG
 
 
 @tool
@@ -181,3 +185,48 @@ async def test_a_call_whose_message_is_dropped_gets_no_result(whole: bool):
         ("human", "again"),
         ("ai", "fine"),
     ]
+
+
+async def _broken(stage: Stage, said: list[Any]) -> list[Any]:
+    """A run that takes two messages while it works, and breaks off in its answer to them."""
+    events: list[Any] = []
+
+    async def take() -> list[Any]:
+        return said[1:]
+
+    input = stage.input(messages=said[:1])
+    run = stage.adapter.run(input)
+    async for event in run:
+        if event.type == "TOOL_CALL_START":
+            await stage.adapter.steer(input.run_id, take)
+        events.append(event)
+        if event.type == "TEXT_MESSAGE_START" and event.role == "assistant":
+            break
+    await run.aclose()
+    return events
+
+
+@pytest.mark.parametrize("ended", [False, True])
+@over_both_streams
+async def test_messages_that_a_broken_run_took_may_be_sent_once_more(stream: Stream, ended: bool) -> None:
+    """The log has less than the graph: wherever it ends, the graph goes on, and is shown as it is."""
+    said = [UserMessage(id=text, content=text) for text in ("one", "two", "three")]
+    tools = [piece("add", '{"a":1,"b":2}', "c1"), piece("add", '{"a":2,"b":2}', "c2", index=1)]
+    for cut in count(1, 1 if LONG else 5):
+        stage = Stage(stream=stream).play(
+            agent([calls(*tools)], say("to ", "two"), say("later"), tools=[add])
+        )
+        events = await _broken(stage, said)
+        if ended:
+            await stage.graph.ainvoke(None, {"configurable": {"thread_id": "t"}})
+        shown = fold(events[:cut])
+        for message in [*said[1:], UserMessage(id="four", content="four")]:
+            if message.id not in {each.id for each in shown.messages}:
+                again = stage.input(messages=[*shown.messages, message])
+                more = [each async for each in stage.adapter.run(again)]
+                assert more[-1].type == "RUN_FINISHED", (cut, more[-1])
+                shown = fold(more, shown)
+        held = (await stage.graph.aget_state({"configurable": {"thread_id": "t"}})).values["messages"]
+        assert [each.id for each in shown.messages] == [each.id for each in held], cut
+        if cut >= len(events):
+            break

@@ -25,7 +25,7 @@ from runcast.adapters.langgraph.intake.breakpoints import (
     asks,
     has_breakpoints,
 )
-from runcast.adapters.langgraph.intake.checkpoint_review import Review
+from runcast.adapters.langgraph.intake.checkpoint_review import TURN, Review
 from runcast.adapters.langgraph.intake.client_channels import client_values
 from runcast.adapters.langgraph.intake.command import with_answers
 from runcast.adapters.langgraph.intake.messages import to_agui, to_langchain
@@ -53,7 +53,6 @@ from runcast.adapters.langgraph.stream.graph_state import as_state
 from runcast.adapters.langgraph.stream.parts import Part, messages_of
 from runcast.slim.values.type_guards import as_mapping
 
-TURN = "runcast_turn"  # in a checkpoint's metadata: the user message its run began with
 RUN = "runcast_run_id"
 PARENT = "runcast_parent_run_id"
 CLIENT = "ag_ui"  # in `config["configurable"]`: what the client sent beside messages
@@ -127,7 +126,7 @@ class Preparation:
         if anew and thread is not None:
             asked = from_beginning(input, thread)
         if asked.before is not None:
-            at, asked = yield from self._fork(asked, where)
+            at, asked = yield from self._fork(asked, where, state, left)
         review = Review(input, resume, replayed, state, self._options)
         for namespace in review.wanted(asked.ask) if self.local else ():
             read_at = self._where(input, namespace) if namespace else at
@@ -146,10 +145,14 @@ class Preparation:
         stands = (yield from inner.stands(graph, state)) if self.has_breakpoints else None
         return replace(prepared, waits=() if stands is None else asks(state, stands))
 
-    def _fork(self, asked: Plan, where: dict[str, Any]) -> Generator[Read, Any, tuple[Any, Plan]]:
+    def _fork(
+        self, asked: Plan, where: dict[str, Any], state: Any, left: str | None
+    ) -> Generator[Read, Any, tuple[Any, Plan]]:
         """The checkpoint at which the run begins, and the plan with what came with the input that followed it."""
         turn = {"source": "input", TURN: asked.before}
         fork = yield Read(self._graph.checkpointer, "list", where, filter=turn, first=True)
+        if fork is None and self._took(asked, state) and left != _checkpoint_of(state):
+            return where, Plan("continue")
         if fork is None:
             raise InvalidInput(
                 f"no checkpoint was recorded before message {asked.before!r}, as before one that a running agent "
@@ -158,6 +161,14 @@ class Preparation:
         taken = fork.checkpoint["channel_values"].get(START)
         at = fork.parent_config or fork.config
         return at, brought_again(asked, to_agui(messages_of(taken, self._options.messages_key) or ()))
+
+    def _took(self, asked: Plan, state: Any) -> bool:
+        """Whether a run of ours was handed this very message while it worked. It broke off, and the message is sent again."""
+        if state is None or TURN not in as_mapping(state.metadata):
+            return False
+        held = messages_of(state.values, self._options.messages_key) or ()
+        content = {str(each.id): each.content for each in held}
+        return [content.get(each.id) for each in asked.messages] == [each.content for each in asked.messages]
 
     def _standing(
         self, source: Any, method: str, where: dict[str, Any], left: str | None
@@ -197,7 +208,9 @@ class Preparation:
         displayed = {message.id for message in corrections.shown or input.messages}
         # a branch leaves out the run that emitted these results
         repeated: list[Message] = [each for each in asked.results if each.id in displayed]
-        echo, shown = input.model_copy(update={"messages": [*repeated, *asked.messages]}), input.messages
+        taken = review.taken() if asked.ask == "continue" else ()
+        echo = input.model_copy(update={"messages": [*repeated, *taken, *asked.messages]})
+        shown = input.messages
         resumed = resumed_from(asked, thread)
         if replayed is not None:  # its messages are history: they go to the graph, and are not emitted again
             echo, shown, resumed = input, list(asked.messages), "snapshot"
@@ -220,7 +233,7 @@ class Preparation:
             client,
             self._graph_input(input, asked, aliases, replayed, review),
             self._configurable(input, at),
-            self._metadata(input, asked),
+            self._metadata(input, asked, review.turn),
             run_context(self._context_schema, self._context, input if self._options.client_config else None),
         )
 
@@ -346,9 +359,10 @@ class Preparation:
         }
         return configurable
 
-    def _metadata(self, input: RunAgentInput, asked: Plan) -> dict[str, Any]:
-        turn = next((message.id for message in asked.messages if message.role == "user"), None)
-        noted = {RUN: input.run_id, PARENT: input.parent_run_id, TURN: turn}
+    def _metadata(self, input: RunAgentInput, asked: Plan, turn: str | None) -> dict[str, Any]:
+        said = next((message.id for message in asked.messages if message.role == "user"), None)
+        began = turn if said is None and asked.ask in ("continue", "resume") else said
+        noted = {RUN: input.run_id, PARENT: input.parent_run_id, TURN: began}
         kept = {key: value for key, value in noted.items() if value is not None}
         return {**self._config.get("metadata", {}), **kept}
 

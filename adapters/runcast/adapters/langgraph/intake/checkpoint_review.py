@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from ag_ui.core import Message, RunAgentInput
@@ -32,6 +33,7 @@ from runcast.adapters.langgraph.stream.parts import messages_of, source_of
 from runcast.adapters.langgraph.stream.positions import Level, level_of, stops
 from runcast.slim.values.type_guards import as_mapping
 
+TURN = "runcast_turn"  # in a checkpoint's metadata: the user message its turn began with
 RETURNED = "__end__"  # the channel of a functional graph's last value
 
 
@@ -52,6 +54,7 @@ class Review:
         self._replays = history is not None
         self._input = input
         self._values = getattr(state, "values", None) if resume is None else resume.state
+        self.turn: str | None = as_mapping(getattr(state, "metadata", None)).get(TURN)
         self._withholds = bool(options.hold_text_of)
         self._corrects = options.snapshot_on_rewrite
         # what a client shows may be redacted on its way, as v3's events are: only a broken run is compared by content
@@ -128,11 +131,7 @@ class Review:
         if ask == "start" or self.half_written:
             self._held, returned = stored, []
             self._levels[""].done.clear()
-        shown = {each.id for each in self._shown}
-        people = [at for at, each in enumerate(stored) if each.type == "human"]
-        last = max(
-            (at for at in people if self._name(stored[at].id) in shown), default=max(people, default=0)
-        )
+        last = self._begins(stored)
         held = self._ids().union(message.id for message in given)
         found = corrections(
             self._shown, held, self._public(stored[last:]), self._public(returned), self._levels
@@ -143,6 +142,23 @@ class Review:
             instead = rewritten(self._shown, self._public(stored[last:])) if self._as_stored else ()
             found = found.with_more(gone, instead)
         return withheld(found, later=ask != "start") if self._withholds else found
+
+    def _begins(self, stored: Sequence[Any]) -> int:
+        """Where the latest turn begins that the client shows. A run that took messages while it ran began before them."""
+        shown = {each.id for each in self._shown}
+        people = [at for at, each in enumerate(stored) if each.type == "human"]
+        last = [at for at in people if self._name(stored[at].id) in shown] or people or [0]
+        began = [at for at in people if stored[at].id == self.turn]
+        return min(last[-1:] + began)
+
+    def taken(self) -> list[Message]:
+        """The newest messages of the input that the graph took while it ran: the run that broke off may not have said so."""
+        said = list(
+            takewhile(
+                lambda each: each.role == "user" and each.id != self.turn, reversed(self._input.messages)
+            )
+        )
+        return said[::-1] if self.turn is not None else []
 
     def changes(self, key: str, value: Any) -> bool:
         """Whether the state would be another with this value."""
