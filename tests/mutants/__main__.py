@@ -35,7 +35,7 @@ from tests.mutants.running import RESULTS, Child, Results, far, in_children, ord
 
 AREAS = (
     *("durability", "leases", "authorization", "redaction", "queueing", "keeping", "webhooks"),
-    *("writing", "catching_up", "hosting", "edges"),
+    *("writing", "catching_up", "hosting", "edges", "seams"),
 )
 ROOMS = (  # with `--far`, whatever the faults
     *(f"tests/slim/{room}" for room in ("log", "stores", "redaction", "archive")),
@@ -45,6 +45,7 @@ ROOMS = (  # with `--far`, whatever the faults
 SURVIVORS = KEPT / "survivors"
 PATIENCE = 20.0  # seconds, and five times what a test takes: beyond it, the fault is noticed
 NOTICED, SURVIVES, HANGS = 1, 0, -signal.SIGALRM
+NO_TIME = 2  # the budget is spent, and no test has failed
 NO_TEST = (5,)  # pytest's own answer when it finds none
 WORDS = {NOTICED: "noticed", SURVIVES: "SURVIVES", HANGS: "hangs"}
 
@@ -100,7 +101,7 @@ class Trials:
         print(f"{time.monotonic() - began:.0f} seconds")
 
     def _report(self, fault: Fault, answer: int, reach: Reach | Near) -> None:
-        survives, cut = answer in (SURVIVES, *NO_TEST), reach.cut(fault)
+        survives, cut = answer in (SURVIVES, NO_TIME, *NO_TEST), reach.cut(fault) or answer == NO_TIME
         word = (
             "CUT" if survives and cut else WORDS.get(SURVIVES if survives else answer, f"noticed ({answer})")
         )
@@ -152,7 +153,10 @@ class Trials:
                     plant_constants(ROOT / fault.path, fault.applied(), _module(fault))
             except LookupError:
                 return _anew(fault, items)
+            end = time.monotonic() + self._budget if self._near else float("inf")  # else they were chosen by it
             for item, after in ordered(items):
+                if time.monotonic() > end:
+                    return NO_TIME
                 trying(fault, item.nodeid)
                 run_test(item, after, PATIENCE + 5 * reach.seconds.get(item.nodeid, 1.0))
                 if said.took_failure():

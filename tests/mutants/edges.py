@@ -204,7 +204,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     *faults(
         "slim/runcast/slim/stores/sqlite.py",
-        ("            self._wakeups.wake_all()  # their", "            pass  # their"),
+        ("                now: object = None\n", "                now: object = seen\n"),
         ("                    await writer.close()\n                    raise", "                    raise"),
         ("    if error is None and then is not None:", "    if then is not None:"),
     ),

@@ -48,8 +48,9 @@ class Fault:
         return found
 
     def near(self) -> list[Path]:
-        """The test modules that mirror the file: those that begin with its name."""
-        return sorted((ROOT / self.room).glob(f"test_{Path(self.path).stem}*.py"))
+        """The test modules that mirror the file: those that begin with its name, else all of its room."""
+        room = ROOT / self.room
+        return sorted(room.glob(f"test_{Path(self.path).stem}*.py")) or sorted(room.glob("test_*.py"))
 
     def sound(self) -> str:
         return (ROOT / self.path).read_text()

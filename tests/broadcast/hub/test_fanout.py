@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from ag_ui.core import (
@@ -19,6 +20,7 @@ from ag_ui.core import (
     TextMessageEndEvent,
     TextMessageStartEvent,
 )
+from redis.asyncio.connection import AbstractConnection
 
 from runcast.broadcast import (
     BroadcastConfig,
@@ -198,6 +200,7 @@ async def test_case_20_redis_killed_in_mid_run_local_goes_on_and_remote_catches_
         redis.kill()
         await one.run("r2", 50)
         await settled(one.log, here)
+        await until(lambda: two.fanout.stats()["connected"] == 0, two.fanout.stats)
         assert there.last is not None
         assert here.last is not None
         assert there.last < here.last
@@ -222,6 +225,53 @@ async def test_case_20_what_only_a_dead_redis_knew_is_read_from_history() -> Non
         async with again:
             await settled(one.log, there)
         assert text(there) == words(("r1", 5), ("r2", 5))
+
+
+# Where two tasks find the line cut, redis connects twice and drops a socket, which the collector closes.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_whichever_call_of_redis_fails_nothing_is_lost_and_nothing_comes_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Redis cuts the connection before the call is sent, or before its answer is read."""
+    calls = fails = cut = 0
+    connected = WeakSet[AbstractConnection]()  # one that is cut as it connects is redis' own business
+
+    def torn(name: str) -> None:
+        call = getattr(AbstractConnection, name)
+
+        async def made(self: Any, *asked: Any, **more: Any) -> Any:
+            nonlocal calls, cut
+            task = asyncio.current_task()
+            if self in connected and task is not None and task.get_name().startswith("hub fan-out"):
+                calls += 1
+                if calls == fails:
+                    cut += 1
+                    host, port = self._writer.get_extra_info("sockname")
+                    await redis.ask("CLIENT", "KILL", "ADDR", f"{host}:{port}")
+            answer = await call(self, *asked, **more)
+            if name == "connect":
+                connected.add(self)
+            return answer
+
+        monkeypatch.setattr(AbstractConnection, name, made)
+
+    async with RedisProcess() as redis, nodes(redis.url, check=0.02) as (one, two):
+        for name in ("connect", "send_packed_command", "read_response"):
+            torn(name)
+        there = await two.reader("there", Position("", 0))
+        runs: list[tuple[str, int]] = []
+        while cut < 12:
+            calls, fails = 0, cut + 1
+            come = await two.reader("one more")
+            runs.append((f"r{len(runs)}", 2))
+            await one.run(*runs[-1], pause=0)
+            await settled(one.log, there, come)
+            come.drop(two.hub)
+        assert text(there) == words(*runs)
+        fails = 0
+        async with asyncio.timeout(60):
+            while (await redis.ask("CLIENT", "LIST", "TYPE", "pubsub")).count(b"\n") != 2:  # noqa: ASYNC110  one each
+                await asyncio.sleep(0.01)
 
 
 async def test_a_stream_that_forgot_is_mended_from_history() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from traceback import format_exception
 from typing import Any
@@ -14,11 +15,12 @@ from psycopg_pool import AsyncConnectionPool
 
 from runcast.slim.errors import StoreError
 from runcast.slim.log.run_log import RunLog
-from runcast.slim.stores import open_store
+from runcast.slim.stores import open_store, postgres
 from runcast.slim.stores.contract.tools import NOW, THREAD, TTL, batch, seqs, take, write_run
 from runcast.slim.stores.postgres import PostgresDatabase
 from runcast.slim.stores.records import Key, NewRun
 from runcast.slim.stores.sql.sql_store import SqlStore
+from runcast.slim.stores.wakeups import Wakeups, Watcher
 from tests.servers import own_schema
 from tests.slim.logs import started
 
@@ -101,6 +103,35 @@ async def test_a_lost_listener_comes_back_and_rings_for_what_it_missed(
     watch.close()
     await here.close()
     await there.close()
+
+
+async def test_a_watch_that_cannot_listen_is_refused_and_kept_by_nothing(
+    url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    store = SqlStore(PostgresDatabase(url, timeout_ms=300))
+    monkeypatch.setattr(postgres, "CHANNEL", "no name")
+    closed, forget = list[Watcher](), Wakeups.forget
+
+    def forgets(self: Wakeups, watcher: Watcher) -> None:
+        closed.append(watcher)
+        forget(self, watcher)
+
+    monkeypatch.setattr(Wakeups, "forget", forgets)
+    with pytest.raises(StoreError, match="LISTEN failed"):
+        await store.watch(THREAD)
+    assert len(closed) == 1
+    monkeypatch.undo()
+    watch = None
+    while watch is None:
+        with suppress(StoreError):
+            watch = await store.watch(THREAD)
+    await asyncio.wait_for(watch.wait(), 60)
+    caplog.clear()
+    await end_connections(url, "%")
+    await asyncio.wait_for(watch.wait(), 60)
+    assert "trying again in 0.1 s" in caplog.text, "it has listened meanwhile"
+    watch.close()
+    await store.close()
 
 
 async def test_a_lost_connection_is_a_typed_error_and_the_next_call_works(url: str):

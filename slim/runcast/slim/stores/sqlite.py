@@ -193,23 +193,25 @@ class SqliteDatabase:
         """A watcher of these topics."""
         if self._writer is None:
             await self.open()
-        watcher = self._wakeups.watch(*topics)
         if self._following is None and self._path != MEMORY:
             first = await self._data_version()
-            self._following = asyncio.create_task(self._follow(first), name="runcast-sqlite-follow")
-        return watcher
+            watcher = self._wakeups.watch(*topics)
+            if self._following is None:  # else another caller was quicker
+                self._following = asyncio.create_task(self._follow(first), name="runcast-sqlite-follow")
+            return watcher
+        return self._wakeups.watch(*topics)
 
     async def _follow(self, seen: object) -> None:
         """Wake watchers for the commits of other processes, while there are watchers."""
         try:
-            while len(self._wakeups):
+            while len(self._wakeups) and self._writer is not None:
                 await asyncio.sleep(self._poll)
-                now = await self._data_version()
+                now: object = None
+                with suppress(StoreError):  # watchers wake, and their next read may raise it
+                    now = await self._data_version()
                 if now != seen:
                     seen = now
                     self._wakeups.wake_all()
-        except StoreError:
-            self._wakeups.wake_all()  # their next read raises the error
         finally:
             self._following = None
 
