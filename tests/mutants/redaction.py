@@ -10,12 +10,16 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         REDACTION + "stream_redactor.py",
         (
-            '                    and fields["metadata"] is None\n                    and fields["raw_event"] is None\n                    and not event.__pydantic_extra__\n                ):\n                    if recent',
-            '                    and fields["raw_event"] is None\n                    and not event.__pydantic_extra__\n                ):\n                    if recent',
+            '                            fields["metadata"] is None\n                            and',
+            "                            True\n                            and",
         ),
         (
-            '                    and fields["raw_event"] is None\n                    and not event.__pydantic_extra__\n                ):\n                    if recent',
-            '                    and fields["raw_event"] is None\n                ):\n                    if recent',
+            '                            and fields["raw_event"] is None\n                            and not event.__pydantic_extra__\n',
+            '                            and fields["raw_event"] is None\n',
+        ),
+        (
+            "                        or not (data is None or self._may_hold(data))",
+            "                        or True",
         ),
         (
             "                    fields[content] is None\n                    and",
@@ -49,13 +53,27 @@ FAULTS: tuple[Fault, ...] = (
             "        released = text[since:wait] if not inside else self._redactor.replaced(text[since:wait], inside[:1])\n",
         ),
         (
-            "        if data is None or self._may_hold(data):",
-            "        if data is None:",
+            "            return self._redact_event(event, data) if self._may_hold(data) else event",
+            "            return event",
         ),
+        ("        if self._may_hold(data):\n            return self._redact_event(event, data)\n", ""),
+        ("        if outline in self._familiar.outlines:", "        if True:"),
         ("        if len(self._harmless) < REMEMBERED:", "        if True:"),
     ),
     *faults(
+        REDACTION + "outline.py",
+        ("        if searched is False and not self._may_hold(outline):", "        if searched is False:"),
+        ("named(outline) or formed(strings) or", "formed(strings) or"),
+        ("named(outline) or formed(strings) or", "named(outline) or"),
+        ('return f"[0{token.upper()}]" if fold and token.isalpha() else "0"', 'return "0"'),
+        ('return f"(?:{token}|0)" if', "return token if"),
+    ),
+    *faults(
         REDACTION + "redactor.py",
+        (
+            "        self.familiar = Familiar((), ()) if everything else self.scanner.familiar",
+            "        self.familiar = self.scanner.familiar",
+        ),
         (
             "        everything = also is not None or bool(self.paths)",
             "        everything = bool(self.paths)",
@@ -67,7 +85,7 @@ FAULTS: tuple[Fault, ...] = (
         ("(model.__dict__ | (model.__pydantic_extra__ or {})).items()", "model.__dict__.items()"),
         ("            if text[each.start : each.end] != self.replace:", "            if True:"),
         (
-            "            case Mapping() | list() | tuple() if place.depth >= DEEPEST:\n                return self.replace\n",
+            "            case dict() | list() | tuple() | Mapping() if place.depth >= DEEPEST:\n                return self.replace\n",
             "",
         ),
         ("                return self.replace if secret else value\n", "                return value\n"),
@@ -80,7 +98,7 @@ FAULTS: tuple[Fault, ...] = (
         ("names=name not in _SCHEMAS)", "names=True)"),
         ("secret and value and not is_reference(value) else", "secret and value else"),
         (
-            "return self._mapping(value, replace(place, secret=False) if described else place)",
+            "return self._mapping(value, place._replace(secret=False) if described else place)",
             "return self._mapping(value, place)",
         ),
         ("        return text if self.also is None else self.also(text)\n", "        return text\n"),

@@ -66,6 +66,7 @@ class KeyNames:
         joined = {name.replace(" ", "") for name in self._known}
         self._joined = tuple(word for word in _JOINED if word in joined)
         self._known_names = lru_cache(maxsize=4096)(self._announces)  # the same few stand in every value
+        self.is_weak = lru_cache(maxsize=4096)(self._is_weak)
         self._longest = max((name.count(" ") + 1 for name in self.names), default=0)
 
     def __contains__(self, name: str) -> bool:
@@ -80,7 +81,7 @@ class KeyNames:
         last = parts[-1] if parts else ""
         return last.endswith(self._joined) and not last.endswith(_HARMLESS_JOINED) if self._joined else False
 
-    def is_weak(self, name: str) -> bool:
+    def _is_weak(self, name: str) -> bool:
         """Whether the name announces a secret before some values only."""
         parts = words(name)
         if not self._weak or not parts or parts[-2:] == ("public", "key"):
@@ -90,9 +91,9 @@ class KeyNames:
 
     def may_hold(self, name: str, value: str) -> bool:
         """Whether this weak name before this value announces a secret."""
-        parts = words(name)
         if not self.is_weak(name):
             return False
+        parts = words(name)
         if parts[-1] == "psk":  # a password that people choose
             return len(value) > 7 and any(map(str.isdigit, value)) and not value.isdigit()
         qualified = len(parts) > 1 and parts[-1] in _QUALIFIED

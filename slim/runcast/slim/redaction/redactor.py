@@ -11,14 +11,14 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
 from runcast.slim.redaction.exempt_fields import EXEMPT_FIELDS
 from runcast.slim.redaction.key_names import DEFAULT_KEYS, WEAK_KEYS, KeyNames
+from runcast.slim.redaction.outline import Familiar
 from runcast.slim.redaction.paths import Paths
 from runcast.slim.redaction.patterns import DEFAULT_PATTERNS
 from runcast.slim.redaction.scanner import Finding, Scanner
@@ -68,6 +68,7 @@ class Redactor:
         # Whether encoded bytes may hold a secret; and the same, more exact and slower.
         self.glimpse = _anything if everything else self.scanner.glimpse
         self.suspects = _anything if everything else self.scanner.suspects
+        self.familiar = Familiar((), ()) if everything else self.scanner.familiar
         self.holds_always = custom  # the beginning of a foreign pattern is unknown
 
     def text(self, text: str) -> str:
@@ -149,15 +150,15 @@ class Redactor:
                 return value
             case int() | float():
                 return self.replace if secret else value
-            case BaseModel():
-                return self.model(value)
-            case Mapping() | list() | tuple() if place.depth >= DEEPEST:
+            case dict() | list() | tuple() | Mapping() if place.depth >= DEEPEST:
                 return self.replace
-            case Mapping():
+            case dict() | Mapping():  # most are dicts, and the checks for the others take longer
                 described = place.secret and place.name and is_schema(as_mapping(value).items())
-                return self._mapping(value, replace(place, secret=False) if described else place)
+                return self._mapping(value, place._replace(secret=False) if described else place)
             case list() | tuple():
                 return self._items(value, place)
+            case BaseModel():
+                return self.model(value)
             case _:
                 return value
 
@@ -193,9 +194,8 @@ def _anything(data: str | bytes) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The place of a value: whether its names or pointers mark it as secret."""
+class _Place(NamedTuple):
+    """The place of a value: whether its names or pointers mark it as secret. A tuple, because every value has one."""
 
     secret: bool
     paths: Paths

@@ -14,9 +14,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from runcast.slim.redaction.glimpse import either, endings, glimpse_of, has_marks, together
+from runcast.slim.redaction.glimpse import either, endings, glimpse_of, has_marks, together, unescaped
 from runcast.slim.redaction.key_names import KeyNames, words
 from runcast.slim.redaction.name_trail import trail
+from runcast.slim.redaction.outline import Familiar
 from runcast.slim.redaction.secret_pattern import RUN, SecretPattern, compiled
 from runcast.slim.redaction.secret_values import is_harmless, is_reference, is_schema_text
 from runcast.slim.values.linear_regex import NOTHING, Linear, quick_finder, searchable
@@ -76,6 +77,7 @@ class Scanner:
             for form in forms
             if not (form.unbroken or form.adjacent)
         ]
+        self._breaks = quick_finder(form.onset for form in forms if not (form.unbroken or form.adjacent))
         self._keys = keys
         self._kind = lru_cache(maxsize=4096)(self._kind_of)  # the same few names stand in a text
         self._custom = custom
@@ -104,6 +106,7 @@ class Scanner:
         began, rare = quick_finder(form.onset for form in shared), quick_finder(form.onset for form in apart)
         self.glimpse = glimpse_of(keys, forms, custom)
         self.mentions = either(either(named, formed), quick_finder(form.hint for form in apart))
+        self.familiar = Familiar(names, (form.hint for form in forms))
         self._named_mark = named
         self.begins = either(either(began, rare), formed)
         self.wakes = lru_cache(maxsize=4096)(self._wakes)  # of a delta; tokens repeat
@@ -112,7 +115,7 @@ class Scanner:
 
     def suspects(self, data: bytes) -> bool:
         """The same as `mentions`, faster for JSON bytes, above all for long ones."""
-        return self.glimpse(data) and self.mentions(data)
+        return self.glimpse(data) and (self.mentions(data) or self.mentions(unescaped(data)))
 
     def _wakes(self, delta: str) -> bool:
         """Whether a delta may hold a secret, or its end may begin one. Before each value stands an operator."""
@@ -136,9 +139,11 @@ class Scanner:
         waits = [*self._adjoining(plain, reach)]
         if not (found or opens or waits):
             return [], len(text), stirs
-        waits += [each.start for each in found if each.open or each.end == len(text)]
         if opens:
             waits.extend(self._openings(plain, reach))
+        if not found:
+            return [], min(waits, default=len(text)), stirs or bool(waits)
+        waits += [each.start for each in found if each.open or each.end == len(text)]
         start = min(waits, default=len(text))
         for each in reversed(found):
             if each.start < start < each.end:
@@ -178,7 +183,7 @@ class Scanner:
         if match is not None:
             yield match.end()
         tail = text[reach:]
-        for begins, opening in self._broken:
+        for begins, opening in self._broken if self._breaks(tail) else ():
             match = opening.search(text, reach) if begins(tail) else None
             if match is not None:
                 inner = match.start("secret") if "secret" in opening.groupindex else -1

@@ -20,20 +20,28 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ag_ui.core import (
     ActivitySnapshotEvent,
     MessagesSnapshotEvent,
+    ReasoningEndEvent,
+    ReasoningStartEvent,
     RunErrorEvent,
     RunFinishedEvent,
     RunStartedEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
+    SubagentFinishedEvent,
+    SubagentStartedEvent,
     TextMessageStartEvent,
     ToolCallResultEvent,
     ToolCallStartEvent,
 )
 
+from runcast.slim.redaction.outline import OUTLINE
 from runcast.slim.values.lifecycles import PHASES, STREAMS
 from runcast.slim.values.linear_regex import searchable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from runcast.slim.redaction.outline import Familiar
     from runcast.slim.redaction.scanner import Finding, Scanner
     from runcast.slim.values.linear_regex import Finder
     from runcast.slim.wire.codec import AnyEvent
@@ -59,6 +67,12 @@ _PARTS: dict[type[Any], tuple[int, int, str, str]] = {
 } | {RunStartedEvent: (_START, 0, "", "")}
 _OTHER = (_PLAIN, 0, "", "")  # all other events
 _MINTS = (ToolCallResultEvent, ActivitySnapshotEvent)  # make or replace the message they name
+# Hold ids, counts and words of the program, hardly a text of their own: a run has many of few outlines.
+_TERSE = frozenset(
+    {StepStartedEvent, StepFinishedEvent, RunFinishedEvent, SubagentStartedEvent, SubagentFinishedEvent}
+    | {ReasoningStartEvent, ReasoningEndEvent}
+    | {event for event, (part, *_) in _PARTS.items() if part == _BORDER}
+)
 _RESTATES = (MessagesSnapshotEvent, RunStartedEvent, RunFinishedEvent, RunErrorEvent)
 
 
@@ -73,6 +87,7 @@ class _Rules(Protocol):
     scanner: Scanner
     harmless: set[str]
     glimpse: Finder
+    familiar: Familiar
 
     def event(self, event: AnyEvent, data: bytes | None = None) -> AnyEvent: ...
     def replaced(self, text: str, findings: Iterable[Finding]) -> str: ...
@@ -112,6 +127,7 @@ class StreamRedactor:
         self._streams: tuple[dict[str, _Stream | list[str]], ...] = ({}, {}, {})
         self._chunked: tuple[type, str] | None = None  # the stream that a chunk without an id continues
         self._harmless = redactor.harmless
+        self._familiar = redactor.familiar
         self._open = 0  # streams that hold text, and a chunked message that may continue
 
     def feed(self, event: AnyEvent, data: bytes | None = None) -> Sequence[AnyEvent]:
@@ -128,9 +144,14 @@ class StreamRedactor:
                 if (
                     not isinstance(recent, _Stream)
                     and (delta in self._harmless or self._is_harmless(delta, recent))
-                    and fields["metadata"] is None
-                    and fields["raw_event"] is None
-                    and not event.__pydantic_extra__
+                    and (
+                        (
+                            fields["metadata"] is None
+                            and fields["raw_event"] is None
+                            and not event.__pydantic_extra__
+                        )
+                        or not (data is None or self._may_hold(data))
+                    )
                 ):
                     if recent is None:
                         self._streams[drawer][key] = [delta]
@@ -155,9 +176,21 @@ class StreamRedactor:
                     self._streams = ({}, {}, {})
             else:
                 return self._chunks(event, data)
-        if data is None or self._may_hold(data):
-            return (self._redact_event(event, data),)
-        return (event,)
+        return (self._whole(event, data),)
+
+    def _whole(self, event: AnyEvent, data: bytes | None) -> AnyEvent:
+        """An event that belongs to no stream, or carries more than its part of one."""
+        if data is None:
+            return self._redact_event(event, None)
+        if type(event) not in _TERSE:
+            return self._redact_event(event, data) if self._may_hold(data) else event
+        outline = data.translate(OUTLINE)
+        if outline in self._familiar.outlines:
+            return event
+        if self._may_hold(data):
+            return self._redact_event(event, data)
+        self._familiar.learn(outline)
+        return event
 
     def _carefully(self, event: AnyEvent, data: bytes | None) -> list[AnyEvent]:
         """The same while text is held, or while a chunked message may continue."""

@@ -77,7 +77,7 @@ _ID_PREFIXES = tuple(f"{each}{mark}" for each in _IDS for mark in "_-")
 ASSIGNED = SecretPattern(
     "assigned",
     form=rf"(?<![\w.-]){_ANY_NAME}{_OPERATOR}(?P<secret>(?={_MADE})[A-Za-z0-9][A-Za-z0-9_+/=.~-]{{15,199}}+)(?![\w@:%(])",
-    hint=rf"[:=]>?\s{{0,4}}\\*[\"'`]?{_MADE}",
+    hint=rf"[:=]>?(?:\s|\\[nrt]){{0,4}}\\*[\"'`]?{_MADE}",
     opening=rf"[:=]>?\s{{0,4}}\\*(?:[\"'`]?(?P<secret>{RUN_CLASS}*+))?\Z",
     onset=rf"[:=]>?\s{{0,4}}\\*[\"'`]?{RUN_CLASS}*$",
     check=_is_assigned,
