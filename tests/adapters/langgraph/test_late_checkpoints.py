@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,32 @@ async def test_an_answer_goes_to_the_question_that_is_open() -> None:
         assert (await answered.result()).status == "completed"
         assert await shown(cast) == ["a", "one", "two", "ask me", "one", "fine"]
         assert await held(graph) == await shown(cast)
+
+
+def beside(saver: Any) -> Any:
+    """A node that may ask, one beside it that counts its calls, and one after both."""
+    calls = count(1)
+
+    def asks(state: MessagesState) -> Any:
+        told = interrupt("Good?") if "ask" in str(state["messages"][-1].content) else "fine"
+        return {"messages": [AIMessage(str(told), id=f"asks-{len(state['messages'])}")]}
+
+    def counts(state: MessagesState) -> Any:
+        return {"messages": [AIMessage(f"call {next(calls)}", id=f"counts-{len(state['messages'])}")]}
+
+    builder = StateGraph(MessagesState).add_node("asks", asks).add_node("counts", counts)
+    return builder.add_edge(START, "asks").add_edge(START, "counts").compile(checkpointer=saver)
+
+
+async def test_an_answer_repeats_nothing_that_is_done_beside_its_question() -> None:
+    graph = beside(InMemorySaver())
+    async with Cast.open("memory://", agents=[LangGraphAdapter(graph, name="talk")]) as cast:
+        first = await (await cast.say("t1", "a")).result()
+        asked = await (await cast.say("t1", "ask me")).result()
+        await wakes(graph, first.run_id)
+        [question] = asked.interrupts
+        assert (await (await cast.resume("t1", {question.id: "good"})).result()).status == "completed"
+        assert await held(graph) == ["a", "fine", "call 1", "ask me", "good", "call 2"] == await shown(cast)
 
 
 async def test_what_the_program_itself_has_stored_counts() -> None:

@@ -22,6 +22,7 @@ from runcast.adapters.errors import InvalidInput
 from runcast.adapters.langgraph.capabilities import for_client, graphs_in, replacing
 from runcast.adapters.langgraph.intake.breakpoints import (
     RESUMING,
+    SAVER,
     asks,
     has_breakpoints,
 )
@@ -48,12 +49,14 @@ from runcast.adapters.langgraph.interrupts import breakpoint_at, call_meant, to_
 from runcast.adapters.langgraph.options import ClientFields, LangGraphOptions
 from runcast.adapters.langgraph.probe import Probe
 from runcast.adapters.langgraph.running.graphs_inside import GraphsInside, Read
+from runcast.adapters.langgraph.running.late_checkpoints import without_late
 from runcast.adapters.langgraph.stream.graph_messages import open_calls
 from runcast.adapters.langgraph.stream.graph_state import as_state
 from runcast.adapters.langgraph.stream.parts import Part, messages_of
 from runcast.slim.values.type_guards import as_mapping
 
 RUN = "runcast_run_id"
+WHERE = ("checkpoint_id", SAVER)  # what of a checkpoint's place a run takes over
 PARENT = "runcast_parent_run_id"
 CLIENT = "ag_ui"  # in `config["configurable"]`: what the client sent beside messages
 
@@ -104,20 +107,19 @@ class Preparation:
 
         `left`: the checkpoint at which the thread's last run left it, if that is known.
         """
-        graph, where = self._graph, self._where(input)
-        inner = GraphsInside(getattr(graph, "checkpointer", None))
+        graph, at = self._graph, self._where(input)
         anew = resume is not None and resume.framework.get("anew") is True
         resume = None if anew else resume
-        thread, state, at = self._snapshot(resume), None, where
+        thread, state = self._snapshot(resume), None
         if self.stores and (thread is None or (thread.unfinished and self.local)):
-            state, at = yield from self._standing(graph, "get_state", where, left)
+            state, at = yield from self._standing(graph, "get_state", at, left)
             stored, thread = thread is None, self._found(state, thread)
             if stored and thread and state.interrupts and self.has_breakpoints:
-                stands = yield from inner.stands(graph, state)
+                stands = yield from self._inside(at).stands(graph, state)
                 beside = [breakpoint_at(thread.checkpoint_id)] if stands is not None else []
                 thread = replace(thread, interrupts=[*thread.interrupts, *beside])
         elif thread is not None and self.local:
-            found, at = yield from self._standing(graph.checkpointer, "get_tuple", where, left)
+            found, at = yield from self._standing(graph.checkpointer, "get_tuple", at, left)
             if found is None:  # pruned, or the checkpointer is new: the bare tuple costs less than a state
                 thread = None
         input = with_answers(input, () if thread is None else thread.interrupts)
@@ -125,12 +127,12 @@ class Preparation:
         asked = plan(recalled(input, replayed), thread, self._options, now=datetime.now(UTC))
         if anew and thread is not None:
             asked = from_beginning(input, thread)
+        inner = self._inside(at)
         if asked.before is not None:
-            at, asked = yield from self._fork(asked, where, state, left)
+            at, asked = yield from self._fork(asked, at, state, left)
         review = Review(input, resume, replayed, state, self._options)
         for namespace in review.wanted(asked.ask) if self.local else ():
-            read_at = self._where(input, namespace) if namespace else at
-            found = yield Read(graph.checkpointer, "get_tuple", read_at)
+            found = yield inner.read(self._where(input, namespace))
             review.add(namespace, found)
         if state is not None and not anew:  # a point has no open calls
             asked = with_results(asked, self._thread(state, review.stored), self._finished(state))
@@ -175,24 +177,28 @@ class Preparation:
     ) -> Generator[Read, Any, tuple[Any, dict[str, Any]]]:
         """What the thread holds, read by this method, and where.
 
-        That is its newest checkpoint, unless a run stored it that was over before the last run left the thread at `left`:
-        a worker that slept, and woke when another had its run, can do so.
+        Checkpoints count for nothing of a run that was over before the last run left the thread at `left`: a worker that
+        slept, and woke when another had its run, stores such.
         """
         newest = yield Read(source, method, where)
         if newest is None or left in (None, _checkpoint_of(newest)) or not self.local or not self.stores:
             return newest, where
-        run = as_mapping(newest.metadata).get(
-            RUN
-        )  # None for what nobody's run stored, as `update_state` does
-        saver = self._graph.checkpointer
+        saver, run = self._graph.checkpointer, as_mapping(newest.metadata).get(RUN)
         at = {"configurable": {**where["configurable"], "checkpoint_id": left}}
-        last = None if run is None else (yield Read(saver, "get_tuple", at))
+        last = None if run is None else (yield Read(saver, "get_tuple", at))  # `update_state` is no run
         if last is None or as_mapping(last.metadata).get(RUN) == run:
             return newest, where
         earlier = yield Read(saver, "list", where, filter={RUN: run}, before=at, first=True)
         if earlier is None:  # it began after the last run that is known
             return newest, where
-        return (yield Read(source, method, at)), at
+        standing = without_late(saver, RUN, str(run), str(left))
+        where = {"configurable": {**where["configurable"], SAVER: standing}}
+        return (yield Read(standing if source is saver else source, method, where)), where
+
+    def _inside(self, where: Mapping[str, Any]) -> GraphsInside:
+        """The graphs inside, as the thread is read there."""
+        own = getattr(self._graph, "checkpointer", None)
+        return GraphsInside(where["configurable"].get(SAVER, own))
 
     def _prepared(
         self,
@@ -350,8 +356,7 @@ class Preparation:
     def _configurable(self, input: RunAgentInput, at: Mapping[str, Any]) -> dict[str, Any]:
         client = client_configurable(input) if self._options.client_config else {}
         configurable: dict[str, Any] = {**self._where(input)["configurable"], **client}
-        if "checkpoint_id" in at["configurable"]:
-            configurable["checkpoint_id"] = at["configurable"]["checkpoint_id"]
+        configurable |= {key: at["configurable"][key] for key in WHERE if key in at["configurable"]}
         configurable[CLIENT] = {
             "tools": [tool.model_dump(by_alias=True) for tool in input.tools or ()],
             "context": [each.model_dump(by_alias=True) for each in input.context or ()],

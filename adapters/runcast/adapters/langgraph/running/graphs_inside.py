@@ -61,6 +61,10 @@ class GraphsInside:
     def __init__(self, saver: Any) -> None:
         self._saver = saver
 
+    def read(self, where: Mapping[str, Any]) -> Read:
+        """The newest checkpoint there."""
+        return Read(self._saver, "get_tuple", where)
+
     def _state_of(self, graph: Any, where: Mapping[str, Any]) -> Read:
         """A state of this graph, or of one inside: that has no checkpointer of its own."""
         return Read(graph, "get_state", {"configurable": {**where, SAVER: self._saver}})
