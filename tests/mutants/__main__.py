@@ -153,7 +153,9 @@ class Trials:
                     plant_constants(ROOT / fault.path, fault.applied(), _module(fault))
             except LookupError:
                 return _anew(fault, items)
-            end = time.monotonic() + self._budget if self._near else float("inf")  # else they were chosen by it
+            end = (
+                time.monotonic() + self._budget if self._near else float("inf")
+            )  # else they were chosen by it
             for item, after in ordered(items):
                 if time.monotonic() > end:
                     return NO_TIME

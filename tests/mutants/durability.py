@@ -108,8 +108,8 @@ FAULTS: tuple[Fault, ...] = (
         ("            await self._write_ahead(writer)", "            pass"),
         ('            await writer.rows(f"PRAGMA max_page_count', '            (f"PRAGMA max_page_count'),
         (
-            "                    self._wakeups.wake_all()\n        except",
-            "                    pass\n        except",
+            "                    seen = now\n                    self._wakeups.wake_all()\n",
+            "                    seen = now\n",
         ),
         ("            self._wakeups.wake(topic)", "            pass"),
         ('        if self._mode == "ro":\n            raise refusals.read_only(self._path)\n', ""),

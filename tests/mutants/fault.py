@@ -48,9 +48,11 @@ class Fault:
         return found
 
     def near(self) -> list[Path]:
-        """The test modules that mirror the file: those that begin with its name, else all of its room."""
-        room = ROOT / self.room
-        return sorted(room.glob(f"test_{Path(self.path).stem}*.py")) or sorted(room.glob("test_*.py"))
+        """The test modules of the file's room that begin with its name or import from it; without any, all of them."""
+        modules, stem = sorted((ROOT / self.room).glob("test_*.py")), Path(self.path).stem
+        near = [each for each in modules if each.stem.startswith(f"test_{stem}")]
+        near += [each for each in modules if each not in near and f".{stem} import " in each.read_text()]
+        return near or modules
 
     def sound(self) -> str:
         return (ROOT / self.path).read_text()

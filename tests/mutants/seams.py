@@ -151,7 +151,6 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "slim/runcast/slim/log/batches.py",
         ("if not self._under_way and self.lease is not None and", "if self.lease is not None and"),
-        ("            self._cancel_retry()\n            self._retry = ", "            self._retry = "),
         (
             "self.lease = self.run = self.failure = self.snapshot = None",
             "self.lease = self.run = self.failure = None",
@@ -172,10 +171,6 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "slim/runcast/slim/log/keeping.py",
         ("        self._core.forget(key)\n", ""),
-    ),
-    *faults(
-        "slim/runcast/slim/log/lease_renewal.py",
-        ("                renewing.cancel()\n", ""),
     ),
     *faults(
         "slim/runcast/slim/log/live_feed.py",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from runcast.app import BadRequest, Cast, TooLarge
 from runcast.app.errors import NotAllowed, TooSlow, WrongMedia
 from runcast.app.http import http_messages
-from runcast.app.http.http_messages import ApiRequest, HttpOptions, path_of, query_of
+from runcast.app.http.http_messages import ApiRequest, EventStream, HttpOptions, path_of, query_of
 
 JSON = {"content-type": "application/json"}
 
@@ -161,3 +161,29 @@ def test_a_query_is_read_by_its_last_values_and_has_an_end() -> None:
     for bad in (b"&".join(b"n%d=1" % n for n in range(51)), b"a=%ff", b"\xff"):
         with pytest.raises(BadRequest):
             query_of({"query_string": bad})
+
+
+async def test_two_messages_are_never_sent_at_once() -> None:
+    """Not every middleware takes a comment while it passes an event on."""
+    sending, sent = False, list[bytes]()
+
+    async def send(message: Any) -> None:
+        nonlocal sending
+        assert not sending
+        sending = True
+        await asyncio.sleep(0.004)
+        sending = False
+        sent.append(message.get("body", b""))
+
+    async def events() -> AsyncGenerator[bytes]:
+        for n in range(5):
+            await asyncio.sleep(0.004)
+            yield b"%d" % n
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    scope: Any = {"type": "http", "asgi": {"spec_version": "2.4"}}
+    await EventStream(events(), 0.001)(scope, receive, send)
+    assert [each for each in sent if each.isdigit()] == [b"0", b"1", b"2", b"3", b"4"]
+    assert b": still here\n\n" in sent

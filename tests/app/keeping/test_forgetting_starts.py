@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 from ag_ui.core import UserMessage
 
 from runcast.app import Cast
 from runcast.app.nodes.handover import RunRequest, input_for
-from runcast.slim import Forgotten
+from runcast.broadcast import PublishError
+from runcast.slim import Forgotten, MemoryStore, RunLog
 from tests.app.agents import Gated, parrot
 
 
@@ -39,3 +41,28 @@ async def test_the_lease_of_a_run_that_is_about_to_begin_is_its_own() -> None:
         assert await cast.log.thread("t1") is None
         with pytest.raises(Forgotten):
             await cast.say("t1", "again", agent="parrot")
+
+
+async def test_a_request_is_left_to_its_node_for_a_lease_and_then_finished_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also by the node that it came from, when that could not finish it."""
+    async with Cast(RunLog(MemoryStore(), lease_ms=150), agents=[parrot]) as cast:
+        await cast.node.close()  # it looks when the test has it look
+        await (await cast.say("t1", "a word")).result()
+        erase = cast.followers.erase
+
+        async def fails(thread_id: str) -> None:
+            monkeypatch.setattr(cast.followers, "erase", erase)
+            raise PublishError("Redis is away")
+
+        monkeypatch.setattr(cast.followers, "erase", fails)
+        assert await cast.forget("t1") == "forgetting"
+        (request,) = await cast.node.notes.read("forget")
+        await cast.forgetter.look()
+        if time.time_ns() // 1_000_000 < request.at + 150:  # a busy machine may be later
+            assert await cast.node.notes.read("forget") == [request]
+        await asyncio.sleep(0.16)
+        await cast.forgetter.look()
+        assert await cast.node.notes.read("forget") == []
+        assert await cast.log.archive.is_forgotten("t1")

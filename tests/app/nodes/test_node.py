@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from ag_ui.core import CustomEvent, RunStartedEvent
 
-from runcast.app import Cast
-from runcast.app.nodes import orphans
+from runcast.app import Cast, EventFunction
+from runcast.app.nodes import node, orphans
+from runcast.app.nodes.handover import RunRequest
 from runcast.app.nodes.node import AGENTS
 from runcast.app.nodes.orphans import recover_runs
 from runcast.app.nodes.queue import Queue
-from runcast.app.nodes.requests import HOUR_MS
-from runcast.slim import MemoryStore, RunLog
+from runcast.app.nodes.requests import HOUR_MS, leave
+from runcast.slim import MemoryStore, Note, RunLog
 from tests.app.agents import Gated, parrot
 from tests.app.nodes.stage import until
 from tests.app.nodes.test_queue import whole
@@ -111,3 +112,86 @@ async def test_a_stop_for_a_run_that_was_cut_short_stays_and_keeps_it_from_being
 
         await until(others_are_gone)
         assert [each.run_id for each in await cast.log.notes.read(box)] == ["r1"]
+
+
+async def test_a_stop_stays_until_its_run_can_be_stopped_and_is_over() -> None:
+    """If this process died before, no other would resume the run."""
+
+    class Slow(EventFunction):
+        async def stop(self, run_id: str, *, hard: bool = False) -> None:
+            """It ends at a border, and comes to none before the gate is open."""
+
+    gated = Gated(1)
+    async with Cast.open("memory://", agents=[Slow(gated, name="slow")], watch=False, recover="off") as cast:
+        box = f"stop {cast.log.owner}"
+
+        async def asked(thread_id: str, run_id: str) -> int:
+            await cast.log.notes.leave(
+                f"stop {run_id}",
+                box=box,
+                body=b"soft",
+                thread_id=thread_id,
+                run_id=run_id,
+                lasting_ms=HOUR_MS,
+            )
+            await cast.node.look()
+            for _ in range(100):
+                await asyncio.sleep(0)
+            return len(await cast.log.notes.read(box))
+
+        async def nothing() -> bool:
+            return not await cast.log.notes.read(box)
+
+        cast.slots.reserve("", "t1", "r1")
+        assert await asked("t1", "r1") == 1, "the run is about to begin"
+        cast.slots.free("", "t1", "r1")
+        await cast.node.look()
+        await until(nothing)
+        run = await cast.say("t2", "go")
+        assert await asked("t2", run.run_id) == 1, "the agent has not come to a border yet"
+        gated.open()
+        await run.result()
+        await until(nothing)
+
+
+async def test_a_request_for_a_forgotten_thread_is_taken_off() -> None:
+    async with Cast.open("memory://", agents=[parrot], watch=False, recover="off") as cast:
+        await cast.node.close()
+        await cast.log.archive.forget("t1")
+        note = await leave(cast, "t1", "r1", RunRequest("parrot"))
+        assert note is not None
+        assert await cast.node.start_requested(note)
+        assert await cast.log.notes.read("run parrot") == []
+        assert await cast.log.archive.is_forgotten("t1"), "and nothing was written about it"
+
+
+async def test_a_node_that_was_woken_and_has_nothing_to_do_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a request had to wait, and another node has it now."""
+    monkeypatch.setattr(node, "RETRY", 0.002)
+    monkeypatch.setattr(node, "POLL", 0.01)
+    looks = 0
+
+    class Store(MemoryStore):
+        async def notes(self, *boxes: str, limit: int | None = None) -> list[Note]:
+            nonlocal looks
+            looks += boxes[0].startswith("run ")
+            return await super().notes(*boxes, limit=limit)
+
+    store = Store()
+    other = RunLog(store)
+    async with Cast(RunLog(store), agents=[parrot], recover="off") as cast, other:
+        await other.start_run("t1", "theirs")
+        note = await leave(cast, "t1", "r1", RunRequest("parrot"))
+        assert note is not None
+
+        async def tried_again() -> bool:
+            return looks > 9
+
+        await until(tried_again)
+        monkeypatch.setattr(node, "POLL", 3_600.0)
+        await cast.log.notes.take(note)
+        cast.node.wake(agents=True)
+        await asyncio.sleep(0.05)
+        before = looks
+        await asyncio.sleep(0.1)
+        assert looks - before < 9

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
-from ag_ui.core import CustomEvent, UserMessage
+from ag_ui.core import CustomEvent, RunFinishedEvent, RunStartedEvent, UserMessage
 
 from runcast.app import Cast, Full
 from runcast.app.nodes import queue
@@ -119,3 +119,30 @@ async def test_an_announcement_lists_a_few_and_counts_all(monkeypatch: pytest.Mo
         gated.open()
         await run.result()
         await idle(cast)
+
+
+async def test_a_rollback_takes_no_run_back_that_came_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was to take back the one that was active; another process was quicker, and its run stays."""
+    store, gated = MemoryStore(), Gated(1)
+    async with (
+        Cast(RunLog(store), agents=[parrot], recover="off") as cast,
+        RunLog(store) as other,
+    ):
+        cast.register(gated, name="gated")
+        launch, met = cast.launcher.launch, list[str]()
+
+        async def late(request: RunRequest, thread_id: str, run_id: str, **more: Any) -> Any:
+            if request.edge == "branch" and not met:
+                met.append(run_id)
+                for event in (RunStartedEvent, RunFinishedEvent):
+                    await other.append(thread_id, event(thread_id=thread_id, run_id="theirs"))
+                await other.flush()
+            return await launch(request, thread_id, run_id, **more)
+
+        monkeypatch.setattr(cast.launcher, "launch", late)
+        await cast.say("t1", "one", agent="gated")
+        instead = await cast.say("t1", "two", agent="parrot", on_busy="rollback")
+        await instead.result()
+        assert met == [instead.run_id]
+        run = (await cast.log.runs("t1"))[-1]
+        assert (run.run_id, run.edge, run.parent) == (instead.run_id, "continue", "theirs")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ag_ui.core import RunErrorEvent, RunFinishedEvent, RunStartedEvent
 
-from runcast.app import Busy, Cast, EventFunction, Over
+from runcast.app import Busy, Cast, EventFunction, NotFound, Over
 from runcast.app.nodes.handover import RunRequest
 from runcast.app.nodes.orphans import resume_truncated
 from runcast.app.nodes.requests import HOUR_MS, decline, leave, threads_of
@@ -172,3 +172,21 @@ async def test_a_run_that_ends_as_it_is_to_be_stopped_leaves_no_note(monkeypatch
         with pytest.raises(Over, match="ended as completed"):
             await cast.stop("r1")
         assert await cast.log.notes.of_thread("t1") == []
+
+
+async def test_the_last_word_about_a_stop_counts() -> None:
+    store = MemoryStore()
+    async with RunLog(store) as driving, Cast(RunLog(store), work=False, recover="off") as front:
+        await driving.append("t1", RunStartedEvent(thread_id="t1", run_id="r1"))
+        for hard, word in ((False, b"soft"), (True, b"hard")):
+            assert await front.stop("r1", hard) == "asked"
+            assert [note.body for note in await front.log.notes.read(f"stop {driving.owner}")] == [word]
+
+
+async def test_a_request_of_another_thread_is_not_declined_for_a_run_of_the_same_id() -> None:
+    async with Cast.open("memory://", watch=False, work=False) as front:
+        assert await leave(front, "t1", "r1", RunRequest("parrot")) is not None
+        with pytest.raises(NotFound):
+            await front.stop("r1", thread_id="t2")
+        assert len(await front.log.notes.read("run parrot")) == 1
+        assert await front.stop("r1", thread_id="t1") == "stopped"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runcast.app import AccessPolicy
+from runcast.app.errors import NotAllowed
 from runcast.app.tenants.access_policy import COOKIE, from_here, host_name, is_loopback, own_origin
 
 TOKEN = "a-token-of-16-and-more"
@@ -103,3 +104,25 @@ async def test_a_later_use_leaves_what_it_does_not_name() -> None:
     assert policy.tenant("ann") == "tenant of ann"
     assert await policy.allows("ann", "t1") is True
     assert await policy.allows("bob", "t1") is False
+
+
+async def test_what_is_given_later_takes_nothing_back() -> None:
+    """Least of all `authorize`, without which the host would be local."""
+    policy = AccessPolicy(token=TOKEN)
+    policy.use(authorize=lambda user, thread: user == "ann", tenant={"ann": "acme", "bob": ""}.get)
+    policy.use(identify=lambda headers: headers["x-user"])
+    assert not policy.local
+    assert await policy.who({"x-user": "ann"}) == "ann"
+    assert (await policy.allows("ann", "t1"), await policy.allows("bob", "t1")) == (True, False)
+    assert policy.tenant("ann") == "acme"
+    for without in ("bob", "eve"):
+        with pytest.raises(NotAllowed, match="no tenant"):
+            policy.tenant(without)
+
+
+@pytest.mark.parametrize(
+    "token", ["", "short", TOKEN + " ", TOKEN + "\n", f"{TOKEN};path=/", "a" * 201, "ä" * 20]
+)
+def test_a_token_is_what_a_cookie_and_a_header_can_carry(token: str) -> None:
+    with pytest.raises(ValueError, match="16 to 200"):
+        AccessPolicy(token=token)

@@ -100,6 +100,24 @@ async def test_a_node_whose_history_is_not_the_streams_begins_anew(place: Place)
     assert not reader.greetings[-1]["recovered"]
 
 
+async def test_a_hole_is_not_filled_from_another_log(place: Place) -> None:
+    """A message of the ended one may come late; a reader that began in the middle of the next would lack its start."""
+    hub, reader = a_hub(), Reader()
+    await hub.publish(CHANNEL, [told(seq) for seq in range(1, 4)])
+    await reader.come(hub)
+    await place.tell(*map(told, range(1, 4)))
+    async with RedisFanout(hub, place.url, prefix=place.prefix) as fanout:
+        await asyncio.wait_for(fanout.connected.wait(), 20)
+        topic = place.publisher.topic(CHANNEL)
+        place.publisher.topic = lambda channel: "nowhere"  # type: ignore[method-assign]  # heard by nobody
+        await place.tell(*(told(seq, epoch="e2", mark="1.cccc") for seq in range(1, 6)))
+        await place.client.publish(topic, told(9, prev=8).encode())
+        async with asyncio.timeout(20):
+            while hub.position(CHANNEL).offset < 4:  # noqa: ASYNC110  as above
+                await asyncio.sleep(0.005)
+        assert hub.position(CHANNEL) == Position("e", 9, MARK)
+
+
 async def test_a_newcomer_stands_at_the_last_whole_entry_and_at_no_half(place: Place) -> None:
     hub, reader = a_hub(), Reader()
     await reader.come(hub)

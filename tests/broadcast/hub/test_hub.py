@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 
 from runcast.broadcast import Position, Replay
 from runcast.broadcast.hub import hub as hub_module
+from runcast.broadcast.hub.protocol import MAY_NOT, NO_PONG, RECONNECT
 from runcast.broadcast.hub.signatures import sign_request
 from runcast.broadcast.hub.skins import pusher_api
 from runcast.broadcast.hub.skins.pusher_api import Api, Request
@@ -118,7 +120,105 @@ async def test_a_copy_of_a_request_closes_no_connection(monkeypatch: pytest.Monk
     await hub.aclose()
 
 
+async def test_a_copy_that_holds_anything_but_envelopes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A publisher whose answer was lost asks again; whatever else is in a captured request would be published twice."""
+    hub = a_hub()
+    api, path = Api(hub), f"/apps/{hub.app_id}/batch_events"
+
+    async def twice(*texts: str) -> list[int]:
+        events = [{"name": "agent.custom", "channel": CHANNEL, "data": text} for text in texts]
+        body = json.dumps({"batch": events}).encode()
+        query = sign_request("POST", path, body, key=hub.key, secret=hub.secret, now=1_000)
+        answers: list[int] = []
+        for now in (1_000, 1_010):
+            monkeypatch.setattr(pusher_api, "time", SimpleNamespace(time=lambda now=now: now))
+            answers.append((await api.answer(Request("POST", path, query, {}, body)))[0])
+        return answers
+
+    one, other = (envelope(seq).encode().decode() for seq in (1, 2))
+    assert await twice(one, other) == [200, 200]
+    assert await twice(one, "{}") == [200, 401]
+    assert await twice("{}") == [200, 401]
+    largest = "x" * pusher_api.LARGEST_DATA
+    assert (await twice(largest))[0] == 200
+    assert (await twice(largest + "x"))[0] == 413
+    await hub.aclose()
+
+
+async def test_nobody_without_a_name_is_let_into_a_presence_channel() -> None:
+    hub = a_hub(identify=lambda headers: headers.get("user"))
+    api = Api(hub)
+    for headers, status in (({"user": "ann"}, 200), ({}, 403), ({"user": ""}, 403)):
+        form = b"socket_id=1.2&channel_name=presence-agent.s1"
+        answer = await api.answer(Request("POST", "/broadcasting/auth", "", headers, form))
+        assert answer[0] == status, headers
+    await hub.aclose()
+
+
+async def test_who_reads_nothing_gets_no_last_word_and_others_do() -> None:
+    hub = a_hub()
+    for stuck, code, ended in ((True, NO_PONG, 1006), (False, NO_PONG, NO_PONG), (True, MAY_NOT, MAY_NOT)):
+        reader = Reader()
+        await reader.come(hub)
+        reader.stuck = stuck
+        assert reader.connection is not None
+        hub.dismiss(reader.connection, code, "go")
+        assert reader.ended == ended
+    await hub.aclose()
+    refusal = hub.refuses(origin=None, address="a")
+    assert (refusal and refusal.code) == RECONNECT, "who comes to a hub that closes goes to the next one"
+
+
+async def test_a_late_envelope_of_a_forgotten_thread_reaches_nobody() -> None:
+    hub = a_hub()
+    await hub.publish(CHANNEL, [envelope(1), envelope(2)])
+    await hub.erase(CHANNEL)
+    reader = Reader()
+    await reader.come(hub)
+    await hub.publish(CHANNEL, [envelope(3)])
+    await rested()
+    assert (reader.last, hub.position(CHANNEL)) == (None, Position("", 0))
+    await hub.publish(CHANNEL, [envelope(1, epoch="e2")])
+    await rested()
+    assert (reader.last, reader.epoch) == (1, "e2")
+    await hub.aclose()
+
+
 # ------------------------------------------------------------------ catching up
+
+
+async def test_a_reader_whose_history_is_lost_on_the_way_is_sent_away_at_once() -> None:
+    """It was promised everything, so that it must not go on without."""
+    log = Gated()
+    hub = a_hub(history=log.history)
+    log.head = 4
+    reader = Reader()
+    await reader.come(hub, Position(EPOCH, 1))
+    await becomes(lambda: bool(log.asked))
+    await hub.publish(CHANNEL, [envelope(6, prev=3)])  # begins before 4, where the history ends
+    log.may_answer.set()
+    await becomes(lambda: reader.last == 4)
+    log.recovers = False
+    asked = len(log.asked)
+    await becomes(lambda: reader.ended is not None or len(log.asked) > asked + 1)
+    assert (reader.ended, reader.faults) == (RECONNECT, [])
+    await hub.aclose()
+
+
+async def test_who_has_an_entry_whole_gets_no_rest_of_it() -> None:
+    log = Log()
+    log.head = 5
+    hub = a_hub(history=log.history)
+    await hub.publish(CHANNEL, [envelope(4), envelope(5, part=(1, 2))])
+    reader = Reader()
+    reader.epoch, reader.last = EPOCH, 5
+    await reader.come(hub, Position(EPOCH, 5))
+    await rested()
+    await hub.publish(CHANNEL, [envelope(5, part=(2, 2))])
+    await hub.publish(CHANNEL, [envelope(6)])
+    await becomes(lambda: reader.last == 6)
+    assert reader.faults == []
+    await hub.aclose()
 
 
 async def test_a_reader_that_left_gets_nothing_of_what_was_read_for_it() -> None:

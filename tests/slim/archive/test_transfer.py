@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any
@@ -150,3 +151,21 @@ async def test_a_thread_without_entries_takes_the_epoch_of_the_archive(archive: 
         for _ in range(2):
             assert await log.archive.import_all(lines(*archive)) == ["t0", "t1"]
         assert await exported(log) == archive
+
+
+async def test_nothing_that_is_imported_is_of_the_future(archive: list[bytes]) -> None:
+    """It would outlive every retention."""
+    late = [
+        re.sub(rb'"(at|started_at|ended_at)":[0-9]+', rb'"\1":9007199254740991', line) for line in archive
+    ]
+    assert late != archive
+    clock = Clock()
+    async with make_log("memory://", clock=clock) as log:
+        await log.archive.import_all(lines(*late))
+        for thread in ("t0", "t1"):
+            info = await log.thread(thread)
+            assert info is not None
+            runs = await log.runs(thread)
+            times = [entry.at for entry in await log.entries(thread)]
+            times += [time for run in runs for time in (run.started_at, run.ended_at or 0)]
+            assert max(*times, info.updated_at) <= clock.now

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 
@@ -11,9 +12,11 @@ import pytest
 
 from runcast.slim.errors import Conflict, StoreError, UnknownThread
 from runcast.slim.log.run_log import RunLog
+from runcast.slim.stores import MemoryStore
+from runcast.slim.stores.records import Batch, Key, Lease
 from tests.slim.log.test_history import copy
 from tests.slim.log.test_writer import Counting
-from tests.slim.logs import THREAD, make_log, started, text, turn
+from tests.slim.logs import THREAD, finished, make_log, started, text, turn
 
 
 async def test_a_failure_behind_a_caller_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -58,3 +61,53 @@ async def test_a_reader_of_a_thread_that_is_only_leased_notices_another_history(
             async with asyncio.timeout(60):
                 with pytest.raises(UnknownThread, match="lost the entries"):
                     await waiting
+
+
+async def test_a_lease_that_is_released_at_this_moment_is_not_lost(caplog: pytest.LogCaptureFixture) -> None:
+    """The renewal finds it gone before the writer has the store's answer, and the run has ended well."""
+    answers = asyncio.Event()
+
+    class Late(MemoryStore):
+        renewals = 0
+
+        async def append(self, batch: Batch) -> int:
+            number = await super().append(batch)
+            if batch.until is None:
+                await answers.wait()
+            return number
+
+        async def renew(self, leases: Sequence[Lease], *, until: int) -> list[Lease]:
+            lost = await super().renew(leases, until=until)
+            self.renewals += bool(lost)
+            return lost
+
+    store = Late()
+    async with RunLog(store, derive="manual", lease_ms=60) as log:
+        await log.append(THREAD, started("r"))
+        ending = asyncio.create_task(log.append_many(THREAD, [finished("r")]))
+        async with asyncio.timeout(30):
+            while store.renewals < 2:  # noqa: ASYNC110  by another thread
+                await asyncio.sleep(0.002)
+        answers.set()
+        await ending
+        await log.append_many(THREAD, turn("r2"))
+        assert (log.stats().leases_lost, log.stats().lost) == (0, 0)
+        assert [run.status for run in await log.runs(THREAD)] == ["completed", "completed"]
+    assert "lost" not in caplog.text
+
+
+async def test_a_snapshot_of_a_run_that_was_given_up_is_not_the_next_ones() -> None:
+    store = Counting()
+    options = {"flush_ms": 1, "flush_events": 3, "buffer_events": 3, "derive": "manual"}
+    async with RunLog(store, on_store_error="continue", **options) as log:  # type: ignore[arg-type]  # numbers, but one
+        await log.append(THREAD, started("r1"))
+        store.down = True
+        for event in text("m", *"abcdef"):
+            await log.append(THREAD, event, on_entry=lambda entry: {"of": entry.run_id})
+        store.down = False
+        await log.append_many(THREAD, turn("r2"))
+        assert [run.run_id for run in await log.runs(THREAD)] == ["r1", "r2"]
+        found = await log.snapshot(THREAD)
+        assert found is None or found.data == {"of": "r1"}
+        index = await store.blob_index(Key("", THREAD), "snapshot")
+        assert {info.run for info in index} <= {(await store.runs(Key("", THREAD)))[0].seq}

@@ -284,6 +284,16 @@ def test_what_is_held_leaves_before_anything_that_its_order_counts_against(barri
     assert out[-1] is barrier
 
 
+@pytest.mark.parametrize(
+    "barrier",
+    [each for each in BARRIERS.values() if isinstance(each, ToolCallResultEvent | ActivitySnapshotEvent)],
+)
+def test_so_does_reasoning_whose_id_another_message_takes(barrier: Event):
+    stream = REDACTOR.stream()
+    stream.feed(ReasoningMessageContentEvent(message_id="m", delta="x sk-ab"))
+    assert [type(each) for each in stream.feed(barrier)] == [ReasoningMessageContentEvent, type(barrier)]
+
+
 def test_other_events_do_not_wait_for_held_text():
     stream = REDACTOR.stream()
     stream.feed(TextMessageContentEvent(message_id="m", delta="sk-ab"))

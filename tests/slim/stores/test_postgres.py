@@ -286,3 +286,25 @@ async def test_a_thread_that_another_session_locks_delays_no_other(url: str):
     assert len(await log.entries("a")) == 2
     assert len(await log.entries("b")) == 22
     await log.close()
+
+
+async def test_a_statement_that_is_refused_is_asked_once(url: str):
+    """Only a connection that died while nobody used it is passed over."""
+    database = PostgresDatabase(url.replace("-csearch_path", "-cstatement_timeout%3D200%20-csearch_path"))
+    await database.rows("CREATE SEQUENCE tries")
+    with pytest.raises(StoreError, match="statement timeout"):
+        await database.rows("SELECT nextval('tries'), pg_sleep(60)")
+    assert await database.rows("SELECT last_value FROM tries") == [(1,)]
+    await database.close()
+
+
+async def test_the_migration_of_another_process_may_take_long(url: str):
+    async with await psycopg.AsyncConnection.connect(url) as other:
+        await other.execute("SELECT pg_advisory_xact_lock(%s)", (postgres.MIGRATION_LOCK,))
+        database = PostgresDatabase(url, timeout_ms=600)
+        opening = asyncio.ensure_future(database.open())
+        await asyncio.wait([opening], timeout=1.0)  # longer than any other lock is waited for
+        await other.rollback()
+        await opening
+    assert await database.rows("SELECT count(*) FROM runcast_threads") == [(0,)]
+    await database.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -242,3 +243,20 @@ async def test_many_threads_are_written_in_few_transactions(tmp_path: Path):
     for key in keys:
         assert seqs(await store.events(key, after=0)) == [1]
     await store.close()
+
+
+async def test_a_read_waits_for_no_write_of_this_process(tmp_path: Path):
+    database = SqliteDatabase(tmp_path / "runs.db")
+    await database.open()
+    has_read = threading.Event()
+
+    def script() -> Script[bool]:
+        yield Query("INSERT INTO runcast_meta VALUES ('half', 'done')")
+        return has_read.wait(20)
+
+    writing = asyncio.ensure_future(database.run(script()))
+    assert await database.rows("SELECT 1 FROM runcast_meta WHERE name = 'half'") == []
+    has_read.set()
+    assert await writing
+    assert await database.rows("SELECT value FROM runcast_meta WHERE name = 'half'") == [("done",)]
+    await database.close()

@@ -259,3 +259,13 @@ async def test_who_watches_a_file_hears_other_processes_also_after_a_look_that_f
         while torn.line.calls:  # nobody watches: it looks no more
             torn.line.calls = 0
             await asyncio.sleep(0.01)
+
+
+async def test_a_page_at_the_end_is_read_at_one_stroke(torn: Torn):
+    async with opened(torn.url) as store:
+        lease = await take(store)
+        await store.append(batch(lease, 1, 3, run=NewRun("r", None, "continue")))
+        for after, limit, found in ((0, 9, 3), (2, 9, 1), (3, 9, 0), (0, 2, 2)):
+            with torn.line.failing(0):
+                assert len((await store.events(THREAD, after=after, limit=limit)).events) == found
+            assert torn.line.calls <= 2, "PostgreSQL may prepare it"
