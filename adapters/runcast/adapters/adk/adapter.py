@@ -28,12 +28,11 @@ from google.genai import types
 from runcast.adapters.adapter import Drawing, ResumePoint, Take
 from runcast.adapters.adk.capabilities import capabilities, descriptions, drawing, schemas, speakers, tree
 from runcast.adapters.adk.intake.corrections import corrections
-from runcast.adapters.adk.intake.fork import rewind_mark
 from runcast.adapters.adk.intake.plan import Plan, check_place, echo, plan
 from runcast.adapters.adk.intake.session_conversation import live_events
 from runcast.adapters.adk.intake.session_rebuild import lost_events, past_events, without_questions
 from runcast.adapters.adk.intake.whole_turn import is_whole
-from runcast.adapters.adk.interrupts import names, unasked
+from runcast.adapters.adk.interrupts import unasked
 from runcast.adapters.adk.options import AdkOptions, RunStart
 from runcast.adapters.adk.plain_values import changes, plain, visible
 from runcast.adapters.adk.running.active_runs import ActiveRun, ActiveRuns
@@ -44,13 +43,13 @@ from runcast.adapters.adk.running.resumption import Resumption, entry
 from runcast.adapters.adk.running.returned import Results, Returning, Sealing
 from runcast.adapters.adk.running.runner import (
     ReadOnce,
-    Rewinding,
     Runnable,
     as_runner,
     for_one_run,
     overrides,
 )
 from runcast.adapters.adk.running.steering import Steering
+from runcast.adapters.adk.running.stored_session import StoredSession
 from runcast.adapters.adk.stream.complete_event import is_steered
 from runcast.adapters.adk.stream.parts import InnerPart, ModelCall
 from runcast.adapters.adk.translator import AdkTranslator
@@ -191,9 +190,8 @@ class AdkAdapter:
         where = {"app_name": self._runner.app_name, "user_id": user, "session_id": run.input.thread_id}
         if run.resume is not None:
             check_place(run.resume.framework, **where)
-        session = await self._runner.session_service.get_session(
-            app_name=where["app_name"], user_id=user, session_id=run.input.thread_id
-        )
+        stored = StoredSession(self._runner, run.mark, where)
+        session = await stored.read()
         point = run.resume if session is None else None
         root, heard = self._root.name, self._speakers
         lost = [] if point is None else lost_events(point, run.input, root=root, speakers=heard)
@@ -212,7 +210,7 @@ class AdkAdapter:
         invocation = self._broken(run, planned, session)
         if session is not None and invocation is not None:
             for question in unasked(live_events(session.events), invocation):
-                await self._runner.session_service.append_event(session, question)
+                await stored.append(session, question)
             live, model = live_events(session.events), root if isinstance(self._root, LlmAgent) else None
             if is_whole(live, invocation, model, speakers=heard, adds=self._adds):
                 invocation = None
@@ -220,12 +218,14 @@ class AdkAdapter:
             raise InvalidInput("there is nothing to run: send a message, a tool result or `resume`")
         seeded = session is None
         if session is None:
-            session = await self._create(run, planned, lost, where)
+            session = await self._create(run, planned, lost, stored)
         delta = changes(run.input.state, session.state, self._options) if planned.turns else {}
-        await self._undo(session, where, planned)
+        await stored.undo(session, planned)
         prepared = _Prepared(planned, session, delta, where, invocation, seeded)
         translator = self._translator(run, prepared)  # compares the client with the session as it was
-        await self._store_answers(session, planned)
+        await stored.answers(session, planned)
+        if invocation is not None and not planned.turns:
+            await stored.take_over(session, invocation)
         events = self._invoke(run, prepared, translator) if prepared.turns else self._no_events(run)
         return events, translator
 
@@ -233,7 +233,7 @@ class AdkAdapter:
         self, run: ActiveRun, it: _Prepared, translator: AdkTranslator
     ) -> AsyncGenerator[Part, None]:
         """The runner's events for these messages, one invocation after the other."""
-        service = ReadOnce(self._runner.session_service)
+        service = ReadOnce(self._runner.session_service, run.mark)
         box: asyncio.Queue[Any] | None = asyncio.Queue(BOX) if self._has_agent_tools else None
         put = straight(translator.aside) if box is None else box.put
         results = Results()
@@ -286,43 +286,15 @@ class AdkAdapter:
         return found if isinstance(found, str) else None
 
     async def _create(
-        self, run: ActiveRun, planned: Plan, lost: Sequence[Event], where: dict[str, str]
+        self, run: ActiveRun, planned: Plan, lost: Sequence[Event], stored: StoredSession
     ) -> Session:
         """A session for a new thread, with the conversation so far where the caller holds one."""
-        service, point = self._runner.session_service, run.resume
+        point = run.resume
         state = as_mapping(None if point is None else point.state)
-        session = await service.create_session(**where, state=changes(state, {}, self._options))
         history = planned.history if point is None else without_questions(point.messages) or planned.history
         new = {message.id for message in planned.news}
-        for event in lost or past_events((it for it in history if it.id not in new), author=self._root.name):
-            await service.append_event(session, event)
-        return session
-
-    async def _undo(self, session: Session, where: dict[str, str], planned: Plan) -> None:
-        """Rewind the session to before the fork, unless the attempt before this one did."""
-        before = planned.before
-        if before is None or session.events[-1].actions.rewind_before_invocation_id == before:
-            return
-        service = Rewinding(self._runner.session_service, rewind_mark(planned.news))
-        service.offer(session)
-        await for_one_run(self._runner, service, []).rewind_async(
-            user_id=where["user_id"], session_id=session.id, rewind_before_invocation_id=before
-        )
-
-    async def _store_answers(self, session: Session, planned: Plan) -> None:
-        """Append answers that no turn of the agent follows, each to the invocation of its call."""
-        invocations = {call: event for event in session.events for call in names([event])}
-        for parts in planned.stored:
-            responses = (part.function_response for part in parts)
-            asked = next(invocations[it.id] for it in responses if it is not None and it.id in invocations)
-            answer = Event(
-                author="user",
-                invocation_id=asked.invocation_id,
-                branch=asked.branch,
-                content=types.Content(role="user", parts=parts),
-                custom_metadata={METADATA_KEY: planned.stored_mark} if planned.stored_mark else None,
-            )
-            await self._runner.session_service.append_event(session, answer)
+        past = lost or past_events((it for it in history if it.id not in new), author=self._root.name)
+        return await stored.create(changes(state, {}, self._options), past)
 
     def _run_config(self, planned: Plan) -> RunConfig:
         modes = type(self._config.streaming_mode)

@@ -30,6 +30,7 @@ from ag_ui.core import (
     VideoPart,
 )
 
+from runcast.adapters.adk.intake.late_events import counted
 from runcast.adapters.adk.options import AdkOptions
 from runcast.adapters.adk.plain_values import cut
 from runcast.adapters.adk.stream.complete_event import (
@@ -74,7 +75,8 @@ def messages_from_events(
 
 
 def live_events(events: Sequence[Event]) -> list[Event]:
-    """The events without rewound ones: a rewind drops all from the first event of its invocation up to itself."""
+    """The events that count, without rewound ones: a rewind drops all from the first event of its invocation up to itself."""
+    events = counted(events)
     firsts: dict[str, int] = {}
     for index, event in enumerate(events):
         firsts.setdefault(event.invocation_id, index)

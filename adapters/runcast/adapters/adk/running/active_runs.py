@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from uuid import uuid4
 
 from ag_ui.core import RunAgentInput
 
@@ -17,6 +18,7 @@ class ActiveRun:
 
     def __init__(self, input: RunAgentInput, resume: ResumePoint | None) -> None:
         self.input = input
+        self.mark = uuid4().hex  # on what it stores; two attempts may share an id
         self.anew = (
             resume is not None and resume.framework.get("anew") is True
         )  # the first run was taken back

@@ -23,6 +23,7 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.session import Session
 from google.adk.workflow import Workflow
 
+from runcast.adapters.adk.intake.late_events import stamp
 from runcast.adapters.adk.running.unread import Unread
 
 Runnable = BaseAgent | Workflow | App | Runner
@@ -97,10 +98,11 @@ class _RunPlugins(PluginManager):
 
 
 class ReadOnce(BaseSessionService):
-    """The user's session service, with one session at hand: a run loads its events once."""
+    """The user's session service for one run, whose mark all stored events get: a run loads its events once."""
 
-    def __init__(self, service: BaseSessionService) -> None:
+    def __init__(self, service: BaseSessionService, run: str) -> None:
         self._service = service
+        self._run = run
         self._session: Session | None = None
 
     def offer(self, session: Session) -> None:
@@ -135,7 +137,8 @@ class ReadOnce(BaseSessionService):
         return await self._service.get_user_state(**given)
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """As the service does."""
+        """As the service does, with the run's mark."""
+        stamp(event, self._run)
         return await self._service.append_event(session, event)
 
     async def flush(self) -> None:
@@ -146,8 +149,8 @@ class ReadOnce(BaseSessionService):
 class Rewinding(ReadOnce):
     """A service that marks a rewind, and keeps the state that a session began with: ADK's rewind would lose it."""
 
-    def __init__(self, service: BaseSessionService, mark: dict[str, Any]) -> None:
-        super().__init__(service)
+    def __init__(self, service: BaseSessionService, run: str, mark: dict[str, Any]) -> None:
+        super().__init__(service, run)
         self._mark = mark
 
     async def append_event(self, session: Session, event: Event) -> Event:
