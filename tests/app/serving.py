@@ -106,6 +106,13 @@ async def sent(response: httpx.Response) -> AsyncIterator[Sent]:
             found = ""
 
 
+async def joined_id(host: Served, thread_id: str = "t1") -> str:
+    """The position of a client that joins the thread now."""
+    stream = {"accept": "text/event-stream"}
+    async with host.http.stream("GET", f"/threads/{thread_id}/join", headers=stream) as response:
+        return await anext(line[4:] async for line in response.aiter_lines() if line.startswith("id: "))
+
+
 async def post_run(http: httpx.AsyncClient, agent: str = "parrot", **given: Any) -> list[Sent]:
     """Run an agent over HTTP and take all it says."""
     async with http.stream("POST", f"/agents/{agent}", json=run_input(**given)) as response:

@@ -16,7 +16,7 @@ from websockets.asyncio.client import connect
 from runcast.app import Cast
 from runcast.broadcast import Envelope, Reader, Take
 from tests.app.agents import parrot
-from tests.app.serving import Served, over, run_input, sent, serving
+from tests.app.serving import Served, joined_id, over, run_input, sent, serving
 
 
 @asynccontextmanager
@@ -58,6 +58,8 @@ async def test_positions_in_a_lost_tail_are_told_to_start_over(tmp_path: Path) -
         assert set(taken) == {Take.APPLY}
         assert (await greeting(before, reader))["recovered"] is True
         rows = (await before.http.get("/threads/t1/events", params={"after": 10})).json()
+        late = await joined_id(before)
+        page = (await before.http.get("/threads/t1/join")).json()
     copy(tmp_path / "old.db", path)
     async with host(path) as after:
         await say(after, "something else", "r2")
@@ -68,6 +70,11 @@ async def test_positions_in_a_lost_tail_are_told_to_start_over(tmp_path: Path) -
         assert (await greeting(after, reader))["recovered"] is False
         headers = {"accept": "text/event-stream", "last-event-id": ids[-1]}
         assert (await after.http.get("/threads/t1/events", headers=headers)).status_code == 410
+        headers["last-event-id"] = late
+        async with after.http.stream("GET", "/threads/t1/join", headers=headers) as response:
+            assert response.status_code == 410
+        query = {"after": page["head"], "epoch": f"{page['epoch']}~{page['mark']}"}
+        assert (await after.http.get("/threads/t1/events", params=query)).json()["recovered"] is False
         bound = f"{rows['epoch']}~{rows['mark']}"
         query = {"after": rows["events"][-1]["seq"], "epoch": bound}
         assert (await after.http.get("/threads/t1/events", params=query)).json()["recovered"] is False

@@ -179,6 +179,7 @@ class JoinPage(TypedDict):
 
     epoch: str
     head: Seq
+    mark: NotRequired[str]  # binds the position `head`
     events: list[dict[str, Any]]
 
 

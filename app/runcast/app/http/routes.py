@@ -43,7 +43,7 @@ from runcast.app.http.json_shapes import (
     ToolResult,
 )
 from runcast.app.http.page import PageOptions
-from runcast.app.http.sse import joined, live, of_run, past_of, position
+from runcast.app.http.sse import holds, joined, live, of_run, past_of, position
 from runcast.app.http.thread_routes import message_of, run_row, thread_row
 from runcast.app.nodes.agent_descriptions import asked, described
 from runcast.app.nodes.handover import OnBusy
@@ -56,7 +56,7 @@ from runcast.app.tenants.cursors import seal, unseal
 from runcast.app.tenants.tokens import LIFETIME, watch_token
 from runcast.broadcast import Position
 from runcast.broadcast.json_bytes import dumps
-from runcast.slim import RunLog, UnknownThread, decode_input, encode
+from runcast.slim import UnknownThread, decode_input, encode
 from runcast.slim.archive.beside import HEAVY, beside
 
 logger = logging.getLogger("runcast.app")
@@ -147,7 +147,7 @@ async def events(request: ApiRequest, thread_id: str) -> Answer | EventStream:
     epoch, head = ("", 0) if thread is None else (thread.epoch, thread.last_seq)
     known = wanted.epoch in ("", epoch) and wanted.offset <= head
     if known and wanted.mark:
-        known = await _holds(log, thread_id, wanted)
+        known = await holds(log, thread_id, wanted)
     if "text/event-stream" in request.headers.get("accept", "") and request.method == "GET":
         if not known:
             raise Gone("this position is no longer valid: take the snapshot and continue behind it")
@@ -328,15 +328,6 @@ async def page_options(request: ApiRequest) -> Answer:
 
 
 # --------------------------------------------------------------------- parts
-
-
-async def _holds(log: RunLog, thread_id: str, wanted: Position) -> bool:
-    """Whether the log has the history that a bound position was taken from."""
-    try:
-        await log.entries(thread_id, wanted.offset, 0, epoch=wanted.history)
-    except UnknownThread:
-        return False
-    return True
 
 
 def _position(request: ApiRequest) -> Position:

@@ -23,7 +23,7 @@ from runcast.app.nodes.handover import STEERED, RemoteRun
 from runcast.app.runs.run import Run
 from runcast.app.skins.earlier_clients import Form
 from runcast.broadcast import Position
-from runcast.slim import Entry, ReaderTooSlow, RunLog, SlimError, encode_sse
+from runcast.slim import Entry, ReaderTooSlow, RunLog, SlimError, UnknownThread, encode_sse
 from runcast.slim.wire.codec import AnyEvent
 
 
@@ -51,23 +51,26 @@ async def joined(log: RunLog, thread_id: str, last: str | None) -> AsyncGenerato
     A position holds once all events before it are applied, so only the last event of a portion has an id; the past of
     a thread without events is an id alone.
     """
-    at, after = await _joined_place(log, thread_id, last) if last else (None, None)
-    return _portions(log, thread_id, at, after)
+    at, after, history = await _joined_place(log, thread_id, last) if last else (None, None, None)
+    return _portions(log, thread_id, at, after, history)
 
 
 async def past_of(log: RunLog, thread_id: str) -> tuple[dict[str, str | int], list[AnyEvent]]:
     """Where the thread is now, and what an empty client needs to be there."""
     async with aclosing(log.join(thread_id)) as portions:
         past = await anext(portions)
-    return {"epoch": past.epoch or "", "head": past.seq}, past.events
+    mark = {"mark": past.mark} if past.mark else {}
+    return {"epoch": past.epoch or "", "head": past.seq, **mark}, past.events
 
 
-async def _portions(log: RunLog, thread_id: str, at: int | None, after: int | None) -> AsyncGenerator[bytes]:
+async def _portions(
+    log: RunLog, thread_id: str, at: int | None, after: int | None, history: str | None
+) -> AsyncGenerator[bytes]:
     try:
-        async with aclosing(log.join(thread_id, at=at, after=after)) as portions:
+        async with aclosing(log.join(thread_id, at=at, after=after, epoch=history)) as portions:
             async for portion in portions:
                 at = portion.seq if at is None else at
-                place = f"{portion.epoch or ''}:{at}.{portion.seq}"
+                place = f"{portion.history or ''}:{at}.{portion.seq}"
                 for event in portion.events[:-1]:
                     yield encode_sse(event)
                 yield encode_sse(portion.events[-1], place) if portion.events else f"id: {place}\n\n".encode()
@@ -123,20 +126,31 @@ def position(last_event_id: str) -> Position:
     return Position.of(history, int(seq))
 
 
-async def _joined_place(log: RunLog, thread_id: str, last_event_id: str) -> tuple[int, int]:
-    """Where a thread was joined, and the last seq received, by the id of an event; raises `Gone` for an old one."""
-    epoch, _, places = last_event_id.rpartition(":")
+async def holds(log: RunLog, thread_id: str, wanted: Position) -> bool:
+    """Whether the log has the history that a bound position was taken from."""
+    try:
+        await log.entries(thread_id, wanted.offset, 0, epoch=wanted.history)
+    except UnknownThread:
+        return False
+    return True
+
+
+async def _joined_place(log: RunLog, thread_id: str, last_event_id: str) -> tuple[int, int, str]:
+    """Where a thread was joined, the last seq received and its history, by an event's id; raises `Gone` for an old one."""
+    history, _, places = last_event_id.rpartition(":")
     at, _, seq = places.partition(".")
     if not all(each.isascii() and each.isdigit() and len(each) <= 16 for each in (at, seq)):
-        raise BadRequest("send Last-Event-ID as it was received: epoch:joined.seq")
+        raise BadRequest("send Last-Event-ID as it was received: epoch~mark:joined.seq")
     thread = await log.thread(thread_id)
     known, head = ("", 0) if thread is None else (thread.epoch, thread.last_seq)
     pruned = any(
         each.pruned and each.first_seq <= int(at) < each.last_seq for each in await log.runs(thread_id)
     )
-    if pruned or epoch not in ("", known) or not int(at) <= int(seq) <= head:
+    wanted = Position.of(history, int(seq))
+    fits = wanted.epoch in ("", known) and int(at) <= int(seq) <= head
+    if pruned or not fits or not await holds(log, thread_id, wanted):
         raise Gone("this position is no longer valid: join anew, without Last-Event-ID")
-    return int(at), int(seq)
+    return int(at), int(seq), history
 
 
 def _sse(entry: Entry) -> bytes:
