@@ -7,10 +7,11 @@ behind such a run, but not inside it, where a seq no longer names one event.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ag_ui.core import RunStartedEvent
 
+from runcast.slim.archive.beside import HEAVY, beside
 from runcast.slim.archive.derived import Derived
 from runcast.slim.archive.info import RunInfo, ThreadInfo
 from runcast.slim.archive.run_end import usage_of
@@ -43,7 +44,7 @@ class Pages:
         together = _together(found.events, after)
         if not together and after < found.last_seq and limit != 0:
             return found.epoch, await self._pruned(key, found, after)
-        return found.epoch, [stored_entry(key, found.epoch, row.run_id, row, row.mark) for row in together]
+        return found.epoch, await _read(key, found.epoch, together)
 
     async def _pruned(self, key: Key, found: Page, after: int) -> list[Entry]:
         runs = await self._store.runs(key)
@@ -65,8 +66,7 @@ class Pages:
         """The entry at this place, if it is this event; `Conflict` if it is another. A redacted one is compared by its
         type alone."""
         page = await self._store.events(key, after=seq - 1, upto=seq)
-        for found in page.events:
-            entry = stored_entry(key, page.epoch or "", found.run_id, found, found.mark)
+        for entry in await _read(key, page.epoch or "", page.events):
             if _is_same(entry.event, event, redacted):
                 return entry
         raise Conflict(f"seq {seq} of thread {key.thread_id!r} is taken by another event: read it first")
@@ -89,6 +89,20 @@ def _is_same(kept: AnyEvent, event: AnyEvent, redacted: bool) -> bool:
     if isinstance(kept, RunStartedEvent) and isinstance(event, RunStartedEvent):
         return kept.run_id == event.run_id
     return type(kept) is type(event) and (redacted or encode(kept) == encode(event))
+
+
+async def _read(key: Key, epoch: str, rows: Sequence[StoredEvent]) -> list[Entry]:
+    """The entries of these rows; many bytes are read beside the event loop."""
+
+    def entries() -> list[Entry]:
+        return [stored_entry(key, epoch, row.run_id, row, row.mark) for row in rows]
+
+    return await beside(entries) if is_heavy(rows) else entries()
+
+
+def is_heavy(rows: Iterable[StoredEvent | NewEvent]) -> bool:
+    """Whether reading these events would hold up the event loop."""
+    return sum(len(row.payload) for row in rows) >= HEAVY
 
 
 def _together(rows: Sequence[StoredEvent], after: int) -> Sequence[StoredEvent]:

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
-from runcast.slim.archive.pages import refuse_other_history, stored_entry
+from runcast.slim.archive.pages import is_heavy, refuse_other_history, stored_entry
 from runcast.slim.entry import Entry, bound, is_other_history
 from runcast.slim.errors import ReaderTooSlow, StoreError, UnknownThread, WireError
 from runcast.slim.log.batches import Standing
@@ -128,8 +128,7 @@ class Feed:
             known = Standing(thread.last_seq, thread.mark, thread.epoch, ((), ()))
         if known is not None:
             self._head, self._mark, self._epoch, untaken = known
-            with suppress(WireError):
-                self._ring = [self._as_stored(*each) for each in zip(*untaken, strict=True)]
+            self._ring = self._as_stored(*untaken)
         self._task = asyncio.create_task(self._follow(watch), name=f"runcast-feed-{self._key.thread_id}")
         self._task.add_done_callback(self._stopped)
 
@@ -187,12 +186,7 @@ class Feed:
         follows &= not is_other_history(self._head, self._mark, first.seq, first.mark)
         if self._task is None or self._broken is not None:
             return
-        try:
-            entries = (
-                [self._as_stored(*each) for each in zip(written, events, strict=True)] if follows else []
-            )
-        except WireError:  # the store is read then, and its readers get the error
-            entries = []
+        entries = self._as_stored(written, events) if follows else []
         if entries:
             self._epoch = first.epoch
             self._add(entries)
@@ -205,12 +199,21 @@ class Feed:
             self._looking = asyncio.create_task(self._read_patiently(), name="runcast-feed-look")
             self._looking.add_done_callback(self._stopped)
 
-    def _as_stored(self, entry: Entry, event: NewEvent) -> Entry:
-        """The entry as the store gives it back; a delta of ids and text is the same before and after."""
-        given = entry.event
-        if type(given) in DELTAS and given.__dict__["metadata"] is None and not given.__pydantic_extra__:
-            return entry
-        return stored_entry(self._key, entry.epoch, entry.run_id, event, entry.mark)
+    def _as_stored(self, written: Sequence[Entry], events: Sequence[NewEvent]) -> list[Entry]:
+        """The entries as the store gives them back; none where it has to be asked for them: its readers get what is wrong
+        with an event, and large ones are read beside the event loop."""
+        pairs = list(zip(written, events, strict=True))
+        changed = [event for entry, event in pairs if not _is_plain(entry)]
+        if is_heavy(changed):
+            return []
+        with suppress(WireError):
+            return [
+                entry
+                if _is_plain(entry)
+                else stored_entry(self._key, entry.epoch, entry.run_id, event, entry.mark)
+                for entry, event in pairs
+            ]
+        return []
 
     def _add(self, entries: list[Entry]) -> None:
         """Keep new entries, and of those before them what some live reader has not taken yet."""
@@ -233,6 +236,12 @@ class Feed:
         self._break(StoreError("the log was closed: open it again and attach with `after`"))
         await end([self._started])
         await end([self._task, self._looking])
+
+
+def _is_plain(entry: Entry) -> bool:
+    """Whether it is a delta of ids and text, which is the same before and after it was stored."""
+    given = entry.event
+    return type(given) in DELTAS and given.__dict__["metadata"] is None and not given.__pydantic_extra__
 
 
 class Live:

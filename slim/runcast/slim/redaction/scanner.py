@@ -18,7 +18,7 @@ from runcast.slim.redaction.glimpse import either, endings, glimpse_of, has_mark
 from runcast.slim.redaction.key_names import KeyNames, words
 from runcast.slim.redaction.name_trail import trail
 from runcast.slim.redaction.outline import Familiar
-from runcast.slim.redaction.secret_pattern import RUN, SecretPattern, compiled
+from runcast.slim.redaction.secret_pattern import RUN, SecretPattern, compiled, matches
 from runcast.slim.redaction.secret_values import is_harmless, is_reference, is_schema_text
 from runcast.slim.values.linear_regex import NOTHING, Linear, quick_finder, searchable
 
@@ -161,7 +161,7 @@ class Scanner:
                 if not hinted(text):
                     continue
                 group = "secret" if "secret" in pattern.groupindex else 0
-                for match in pattern.finditer(text):
+                for match in matches(pattern, text):
                     if match[group] and (check is None or check(match.group())):
                         yield Finding(*match.span(group))
 
