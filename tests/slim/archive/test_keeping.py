@@ -268,6 +268,7 @@ BAD_IDS = [b"", b"\\u0000", b"a\\r\\nb", b"\\u2028", b"\\u0085", b"x" * 10_000]
         ([HEADER, RUN.replace(b'"run_id":"r"', b'"run_id":7')], "line 2"),
         ([HEADER, RUN.replace(b',"status":"completed"', b"")], "line 2"),
         ([HEADER, RUN.replace(b"completed", b"in_progress")], "line 2"),
+        ([HEADER, RUN.replace(b"completed", b"x" * 3_000_000)], "line 2"),
         ([HEADER, RUN.replace(b'"started_at":5', b'"started_at":1e3')], "line 2"),
         ([HEADER, RUN.replace(b'"started_at":5', b'"started_at":5,"ended_at":-1')], "line 2"),
         ([HEADER, RUN.replace(b'"edge"', b'"usage":[1],"edge"')], "line 2"),
@@ -275,8 +276,10 @@ BAD_IDS = [b"", b"\\u0000", b"a\\r\\nb", b"\\u2028", b"\\u0085", b"x" * 10_000]
 )
 async def test_what_is_no_thread_is_refused_with_its_line(store_url: str, given: list[bytes], problem: str):
     async with make_log(store_url) as log:
-        with pytest.raises(WireError, match=problem):
+        with pytest.raises(WireError, match=problem) as found:
             await log.archive.import_lines(lines(*given))
+        assert len(str(found.value)) < 500, "in one line of a log"
+        assert "\n" not in str(found.value)
         assert await log.thread(THREAD) is None, "and nothing of it is here"
 
 

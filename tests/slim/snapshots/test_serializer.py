@@ -208,6 +208,15 @@ def test_first_messages_can_be_pinned():
     assert contents(whole) == ["be kind", "question 0", "question 1"]
 
 
+def test_a_message_whose_calls_cannot_fit_is_left_out_and_not_written():
+    large = calling(*map(str, range(20_000)))
+    pinned = SlimSerializer(SlimConfig(pin_first_user=True))
+    assert contents(pinned.serialize(told(user(0), user(1), large))) == ["question 0"]
+    snapshot = STANDARD.serialize(told(user(0), large, user(1)))
+    assert contents(snapshot) == ["question 1"]
+    assert snapshot["dropped"]["messages"] == 2
+
+
 def test_systems_and_reasoning_stay_out_unless_asked_for():
     state = told(
         SystemMessage(id="s", content="be kind"),

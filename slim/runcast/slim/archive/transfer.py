@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from hashlib import sha256
+from textwrap import shorten
 from typing import Any, Protocol, get_args
 
 import orjson
@@ -49,6 +50,7 @@ LONGEST_EPOCH = 64  # as readers bring it back
 LONGEST_RUN_ID = 4_096  # a subagent's id holds its parents' ids
 LATEST = 2**53  # milliseconds that every store and every reader can hold
 LONGEST_TITLE = 1_000  # characters
+LONGEST_REASON = 240  # of an error in one line, whatever it quotes
 MARK, RAW = b',"event":', b',"raw":'
 BESIDE = b'{"beside":'  # begins a line of what is kept outside the log; a host imports it
 Line = dict[str, Any]
@@ -284,7 +286,9 @@ class Importer:
                 NewEvent(self._next, _time(fields, "at", self._now), type_of(event), encode(event))
             )
         except (KeyError, TypeError, ValueError, WireError) as error:
-            raise WireError(f"line {number} is not a line of an exported thread ({error})") from error
+            raise WireError(
+                f"line {number} is not a line of an exported thread ({shorten(str(error), LONGEST_REASON)})"
+            ) from error
         if self._run is None:
             raise WireError(f"line {number}: an entry before any run")
         self._next += 1
@@ -357,7 +361,10 @@ def _header(line: bytes) -> Line:
         if "title" in header:
             identifier("the header's title", header["title"], longest=LONGEST_TITLE)
     except (KeyError, TypeError, ValueError) as error:
-        raise WireError(f"no exported thread ({error})", expected="the lines that export writes") from error
+        raise WireError(
+            f"no exported thread ({shorten(str(error), LONGEST_REASON)})",
+            expected="the lines that export writes",
+        ) from error
     return header
 
 

@@ -15,6 +15,7 @@ from ag_ui.core import AssistantMessage, Message, ToolMessage
 from runcast.slim.snapshots.slim_config import SlimConfig
 
 REACH = 1_024  # messages read beyond the kept ones
+SMALLEST_CALL = len('{"id":"","name":""},')  # bytes
 PIN_REACH = 64  # messages at the beginning that are searched for a pinned one
 
 Placed = tuple[int, Message]
@@ -38,9 +39,9 @@ def excerpt(history: Sequence[Message], config: SlimConfig) -> list[Unit]:
     if limit == 0 or not len(history):
         return []
     latest = _latest(history, config)
-    window = _window(latest, limit)
-    pins = _pins(history, config, before=window[0][0] if window else len(history))
-    units = _shortened(_units(window), limit - len(pins))
+    units = _possible(_units(_window(latest, limit)), config.max_bytes)
+    pins = _pins(history, config, before=units[0].at if units else len(history))
+    units = _shortened(units, limit - len(pins))
     room = limit - len(pins) - 1
     if units and not any(unit.messages[0].role == "user" for unit in (*pins, units[0])):
         question = next((placed for placed in islice(latest, REACH) if placed[1].role == "user"), None)
@@ -102,6 +103,15 @@ def _units(window: list[Placed]) -> list[Unit]:
         places.append(at)
         groups.append([message])
     return [Unit(tuple(group), at) for at, group in zip(places, groups, strict=True)]
+
+
+def _possible(units: list[Unit], max_bytes: int) -> list[Unit]:
+    """The units behind the last one whose calls alone are larger than a snapshot: it is not written to be left out."""
+    most = max_bytes // SMALLEST_CALL
+    large = [
+        at for at, unit in enumerate(units) if len(getattr(unit.messages[0], "tool_calls", None) or ()) > most
+    ]
+    return units[large[-1] + 1 :] if large else units
 
 
 def _shortened(units: list[Unit], limit: int) -> list[Unit]:
