@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -10,6 +11,7 @@ from ag_ui.core import TextMessageContentEvent
 
 from runcast.slim.redaction.patterns import CARD_NUMBER, DEFAULT_PATTERNS, EMAIL
 from runcast.slim.redaction.redactor import Redactor
+from runcast.slim.redaction.secret_pattern import WINDOW
 from runcast.slim.values.linear_regex import Linear, quick_finder, searchable
 from tests.slim.redaction.forms import COSTLIEST, usual
 
@@ -93,6 +95,35 @@ def test_the_worst_text_costs_little_more_than_a_usual_one():
     most = 40 * cost(usual(length))
     for unit in COSTLIEST:
         assert cost((unit * (length // len(unit) + 1))[:length]) < most, unit
+
+
+def test_a_long_search_lets_other_threads_run():
+    """A search of `re` holds Python's lock to its end, and with it every run of the process."""
+    turns, over = 0, threading.Event()
+
+    def count() -> None:
+        nonlocal turns
+        while not over.wait(0.001):
+            turns += 1
+
+    beside = threading.Thread(target=count)
+    beside.start()
+    REDACTOR.text("--token " * 130_000)
+    over.set()
+    beside.join()
+    assert turns > 8
+
+
+def test_windows_find_what_a_whole_search_finds():
+    secret = "AKIA" + "Q7" * 8
+    pem = "-----BEGIN PRIVATE KEY-----\n" + "MIIE" * 4_000 + "\n-----END PRIVATE KEY-----\n"
+    for planted in (secret, pem, f"Bearer {'a1B2' * 9_000}"):
+        for before in range(WINDOW - len(planted), WINDOW + 5, 1 + len(planted) // 7):
+            text = " " * before + planted + " x" * WINDOW + " " + planted
+            assert (
+                REDACTOR.text(text).split() == REDACTOR.text(f"{planted}{' x' * WINDOW} {planted}").split()
+            ), before
+            assert planted not in REDACTOR.text(text)
 
 
 def test_a_hold_that_grows_by_single_characters_is_not_scanned_at_each():
