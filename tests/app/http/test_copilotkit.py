@@ -69,7 +69,27 @@ async def test_its_hook_for_langgraph_answers_a_question_that_is_a_custom_event(
         assert "outcome" not in asked[-1]
         assert (await host.cast.log.runs("t1"))[-1].status == "interrupted"  # the log has it as 1.0 does
         command = {"resume": "red", "interruptEvent": asked[-2]["value"]}
-        told = await post("r2", command=command)
+        told = await post("r1", command=command)  # under the id of the run that asked
         assert "".join(each.get("delta", "") for each in told if "delta" in each) == "got red"
+        assert [each.status for each in await host.cast.log.runs("t1")] == ["interrupted", "completed"]
         wrong = await host.http.post(path.replace("on_interrupt", "no"), json=run_input("hi", run="r3"))
         assert wrong.status_code == 400
+
+
+async def test_its_hook_answers_under_the_id_of_the_run_that_asked() -> None:
+    """`useInterrupt` of 1.74. The answering run gets an id of its own; the same id without an answer is refused as ever."""
+    builder = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    async with serving(Cast.open("memory://", agents=[graph])) as host:
+        path = f"/agents/{next(iter(host.cast.agents))}"
+        first = run_input("hi", run="r1", messages=HI)
+        async with host.http.stream("POST", path, json=first) as answer:
+            asked = [each.event async for each in sent(answer)]
+        assert (await host.http.post(path, json=first)).status_code == 409
+        [question] = asked[-1]["outcome"]["interrupts"]
+        resume = [{"interruptId": question["id"], "status": "resolved", "payload": "red"}]
+        async with host.http.stream("POST", path, json={**first, "resume": resume}) as answer:
+            told = [each.event async for each in sent(answer)]
+        assert "".join(each.get("delta", "") for each in told) == "got red"
+        assert len({"r1", told[0]["runId"], told[-1]["runId"]}) == 2
+        assert (await host.http.post(path, json={**first, "resume": resume})).status_code == 409

@@ -34,7 +34,7 @@ from runcast.app.nodes.node import Node
 from runcast.app.nodes.orphans import Recovery, recover_runs
 from runcast.app.nodes.queue import Queue
 from runcast.app.nodes.requests import Stopping, note_stop, stop_elsewhere
-from runcast.app.runs.resume_entries import Answers, entries_in
+from runcast.app.runs.resume_entries import Answers, entries_in, under_its_own_id
 from runcast.app.runs.run import LocalRun, Run
 from runcast.app.runs.run_slots import RunSlots
 from runcast.app.tenants.tenant_views import Views
@@ -234,6 +234,7 @@ class Cast:
     async def take(self, agent: Any, input: RunAgentInput, *, on_busy: OnBusy | None = None) -> Run:
         """Start what an AG-UI client asks for: answers to open questions, a branch from an older run, or a run."""
         runs = await self.log.runs(input.thread_id)
+        input = under_its_own_id(input, runs, self.options.new_id)
         if input.resume and runs:
             answers = entries_in(input.resume)
             return await self.launcher.resume(runs[-1], input.thread_id, answers, agent=agent, given=input)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ag_ui.core import ResumeEntry
+from ag_ui.core import ResumeEntry, RunAgentInput
 
 from runcast.app.errors import BadRequest
+from runcast.slim import RunInfo
+from runcast.slim.values.type_guards import as_mapping
 
 NAMED = 5  # ids in one error
 Answers = Mapping[str, Any] | Sequence[ResumeEntry | Mapping[str, Any]]
@@ -30,6 +32,17 @@ def entries_in(answers: Answers | None) -> list[ResumeEntry]:
         raise BadRequest(
             'an answer is {"interruptId": …, "status": "resolved" or "cancelled", "payload": …}'
         ) from error
+
+
+def under_its_own_id(
+    input: RunAgentInput, runs: Sequence[RunInfo], new_id: Callable[[], str]
+) -> RunAgentInput:
+    """The input; an answer under the id of the run that asks, as CopilotKit's pages send it, begins a run of another id."""
+    command = as_mapping(as_mapping(input.forwarded_props).get("command"))
+    asks = bool(runs) and runs[-1].status == "interrupted" and runs[-1].run_id == input.run_id
+    if asks and (input.resume or "resume" in command):
+        return input.model_copy(update={"run_id": new_id()})
+    return input
 
 
 def check(entries: Sequence[ResumeEntry], waiting: set[str]) -> None:
