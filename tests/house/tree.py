@@ -25,7 +25,7 @@ SHELLS = tuple(
         r"adapters/[a-z_]+/(adapter|announcement|callbacks|client|hosting|plugin)\.py",
         r"adapters/langgraph/(graph_stream|preparation|probe)\.py",
         r"adapters/(adk|langgraph)/running/\w+\.py",
-        r"slim/(on_demand|tasks|log/\w+)\.py",
+        r"slim/(on_demand|outage|tasks|log/\w+)\.py",
         r"slim/archive/(?!lineage)\w+\.py",
         r"slim/stores/.+",
         r"broadcast/(broadcaster|history)\.py",

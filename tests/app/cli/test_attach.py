@@ -94,7 +94,7 @@ def failing(folder: Path, *words: str, code: int, **env: str) -> str:
     done = subprocess.run(
         [*RUNCAST, *words],
         cwd=folder,
-        env={**os.environ, **env},
+        env={**os.environ, "RUNCAST_PORT": "0", **env},
         capture_output=True,
         text=True,
         check=False,
@@ -111,8 +111,8 @@ def test_mistakes_of_the_first_minute_are_one_sentence_with_what_to_do(template:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert f"port {port} is in use: stop the other program" in failing(
-            template, *agent, "--port", port, code=1
-        )
+            template, "serve", "absent:graph", "--url", "memory://", "--port", port, code=1
+        ), "before an agent is loaded, which may take long"
     assert "cannot listen at 203.0.113.1" in failing(template, *agent, "--host", "203.0.113.1", code=1)
     assert "set --port or RUNCAST_PORT" in failing(template, *agent, "--port", "99999", code=2)
     assert "set --lease or RUNCAST_LEASE" in failing(template, *agent, code=2, RUNCAST_LEASE="soon")
@@ -135,10 +135,26 @@ def test_a_store_that_is_not_there_is_one_sentence_soon_and_nothing_is_made(temp
     )
     assert not (template / "typo.db").exists()
     for words in (["ls"], ["attach", "odd.py:answer"]):
-        url = "postgresql://nobody@127.0.0.1:1/none"
-        assert "the store does not answer: check --url" in failing(template, *words, "--url", url, code=1)
+        url = "postgresql://nobody:s3cret@127.0.0.1:1/none"
+        told = failing(template, *words, "--url", url, code=1)
+        assert "the store at 127.0.0.1:1 does not answer: check --url" in told
     nowhere = "sqlite:///nowhere/runs.db"
     assert "does its folder exist" in failing(template, "attach", "odd.py:answer", "--url", nowhere, code=1)
+
+
+def test_a_host_without_an_agent_says_so_unless_it_is_there_to_be_watched(tmp_path: Path) -> None:
+    told: dict[str, str] = {}
+    for role in ("both", "web"):
+        command = [*RUNCAST, "serve", "--url", "memory://", "--port", "0", "--role", role]
+        with subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("runcast is at ")
+            process.send_signal(signal.SIGTERM)
+            told[role] = process.communicate(timeout=60)[1]
+    assert told["both"].startswith("runcast: no agent was named: "), told
+    assert "no agent" not in told["web"]
 
 
 KEYLESS = """

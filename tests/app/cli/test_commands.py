@@ -230,7 +230,7 @@ def test_all_threads_are_one_archive(url: str, tmp_path: Path) -> None:
 )
 def test_the_exit_code_says_what_was_wrong(url: str, words: list[str], code: int) -> None:
     given = words if "--url" in words or words[0] == "nonsense" else [*words, "--url", url]
-    result = runner.invoke(app, given)
+    result = runner.invoke(app, given, env={"RUNCAST_PORT": "0"})
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
     assert result.output.strip()

@@ -211,6 +211,39 @@ async def test_case_20_redis_killed_in_mid_run_local_goes_on_and_remote_catches_
         assert text(here) == text(there) == words(("r1", 10), ("r2", 50), ("r3", 10))
 
 
+async def test_that_redis_is_away_is_logged_once_with_its_address_and_so_is_its_return(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with RedisProcess() as redis, nodes(redis.url) as both:
+        one = both[0]
+        for each in both:
+            await asyncio.wait_for(each.fanout.connected.wait(), 60)
+        redis.kill()
+        before = one.fanout.stats()["faults"]
+        async with asyncio.timeout(60):
+            while one.fanout.stats()["faults"] < before + 4:  # noqa: ASYNC110  attempts are nothing to wait for
+                await asyncio.sleep(0.01)
+        await redis.start()
+        for each in both:
+            await asyncio.wait_for(each.fanout.connected.wait(), 60)
+        where = f"fan-out: Redis at 127.0.0.1:{redis.port} is"
+        lines = [each.partition(";")[0] for each in caplog.messages if each.startswith("fan-out")]
+        assert [lines.count(f"{where} {how}") for how in ("gone", "back")] == [2, 2]  # there are two nodes
+
+
+async def test_a_redis_that_refuses_is_not_called_gone(caplog: pytest.LogCaptureFixture) -> None:
+    async with RedisProcess() as redis:
+        await redis.ask("CONFIG", "SET", "requirepass", "right")
+        url = redis.url.replace("//", "//:wrong@")
+        async with RedisFanout(Hub(*APP, authorize=everybody), url, backoff=(0.01, 0.02)) as fanout:
+            async with asyncio.timeout(60):
+                while fanout.stats()["faults"] < 3:  # noqa: ASYNC110  attempts are nothing to wait for
+                    await asyncio.sleep(0.01)
+    (line,) = caplog.messages
+    assert f"Redis at 127.0.0.1:{redis.port} refuses this node" in line
+    assert "wrong@" not in line
+
+
 async def test_case_20_what_only_a_dead_redis_knew_is_read_from_history() -> None:
     async with RedisProcess() as redis, nodes(redis.url) as (one, two):
         there = await two.reader("there", Position("", 0))

@@ -63,6 +63,8 @@ async def test_what_the_server_refuses_for_good_is_said_at_once_without_the_pass
         f"guarded:s3cret@{place}/runcast": 'wrong user or password .user "guarded".',
         f"guarded@{place}/runcast": "asks for a password",
         f"barred:s3cret@{place}/runcast": 'admits no host .*, user "barred"',
+        "u:s3cret/w@h/runcast": "port be a number",  # half of the password stands for a port
+        "h:99999/runcast": "port be a number",
     }
     for address, reason in refused.items():
         database = PostgresDatabase(
@@ -100,6 +102,7 @@ async def test_a_lost_listener_comes_back_and_rings_for_what_it_missed(
     await asyncio.wait_for(watch.wait(), 60)
     assert (await there.events(THREAD, after=0)).last_seq == 1
     assert "lost the connection that listens" in caplog.text
+    assert "PostgreSQL is back" in caplog.text
     watch.close()
     await here.close()
     await there.close()
@@ -127,9 +130,10 @@ async def test_a_watch_that_cannot_listen_is_refused_and_kept_by_nothing(
             watch = await store.watch(THREAD)
     await asyncio.wait_for(watch.wait(), 60)
     caplog.clear()
+    caplog.set_level("DEBUG", "runcast.slim.stores.postgres")
     await end_connections(url, "%")
     await asyncio.wait_for(watch.wait(), 60)
-    assert "trying again in 0.1 s" in caplog.text, "it has listened meanwhile"
+    assert "listening again in 0.1 s" in caplog.text, "it has listened meanwhile"
     watch.close()
     await store.close()
 

@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from urllib.parse import urlsplit
 
 import typer
 
@@ -141,11 +142,20 @@ async def opened(url: str | None, *, new: bool = False) -> AsyncGenerator[RunLog
         async with asyncio.timeout(PATIENCE):
             await log.__aenter__()
     except TimeoutError:
-        raise AppError("the store does not answer: check --url, and that its server is running") from None
+        where = _place(url)
+        raise AppError(
+            f"the store{where} does not answer: check --url, and that its server is running"
+        ) from None
     try:
         yield log
     finally:
         await log.close()
+
+
+def _place(url: str) -> str:
+    """Where the URL's server is, in words; nothing if a misread URL could show half of a password."""
+    place = urlsplit(url).netloc.rpartition("@")[2]
+    return f" at {place}" if place and ("@" in urlsplit(url).netloc or "@" not in url) else ""
 
 
 def _is_missing(url: str) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from runcast.adapters import Adapter
 from runcast.adapters.frameworks import Hosting
 from runcast.app.cli.common import opened
-from runcast.app.cli.printing import PlainLines, say
+from runcast.app.cli.printing import PlainLines, complain, say
 from runcast.app.cli.settings import Settings
 from runcast.app.cli.targets import enter, find, load
 from runcast.app.errors import BadRequest
@@ -28,6 +28,11 @@ from runcast.app.webhooks.answer_links import AnswerLinks
 from runcast.broadcast import BroadcastConfig
 
 log = logging.getLogger("runcast.app")
+
+NO_AGENT = (
+    "no agent was named: only what other processes write is shown, and no message can be sent; "
+    "name one, e.g. runcast serve my_program:graph, or leave running to workers with --role web"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +51,11 @@ async def run(settings: Settings, served: Served) -> None:
         for name in ("authorize", "identify", "tenant")
         if (target := getattr(settings, name)) is not None
     }
-    async with opened(settings.url, new=True):
-        pass  # a store that does not answer is one error here
     async with AsyncExitStack() as stack:
+        # first what is known at once: a port that is in use, and a store that does not answer
+        listening = stack.enter_context(listen(settings.host, settings.port))
+        async with opened(settings.url, new=True):
+            pass
         cast = build(settings, await adapters_of(served, stack))
         app = cast.asgi(
             cors=settings.cors,
@@ -57,12 +64,13 @@ async def run(settings: Settings, served: Served) -> None:
             keepalive=settings.keepalive,
             **access,
         )
-        listening = listen(settings.host, settings.port)
         await cast.opened()
         if settings.recover != "off":
             await cast.recover(settings.recover)
         log.debug("garbage collections leave out the %s objects of the start", f"{freeze():,}")
         first = cast.access.first_url(address(listening))
+        if not served.targets and settings.role != "web":
+            complain(NO_AGENT)
         say(f"runcast is at {first}")
         if settings.browser and settings.page:
             open_browser(first)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from runcast.broadcast import channel_for
 from runcast.slim import ReaderTooSlow, SlimError, UnknownThread
 from runcast.slim.entry import is_other_history
+from runcast.slim.outage import Outage
 from runcast.slim.tasks import end
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class Followers:
         self._fanout = fanout
         # Where the hub is the only target, a run without a watcher is not mapped; a late watcher gets it from the log.
         self._elsewhere = any(each is not local for each in broadcasters)
+        self._outage = Outage(logger)
         self._threads: dict[str, _Thread] = {}
         self._behind: set[str] = set()  # watched threads of which the fan-out missed entries
         self._offsets: dict[str, int] = {}  # by watched thread, the hub's position at the last sweep
@@ -233,7 +235,7 @@ class Followers:
             except UnknownThread:  # it was deleted, and perhaps created again
                 thread.after = -1
             except SlimError as error:
-                logger.warning("thread %r is broadcast later: %s", thread_id, error)
+                self._outage.lost(f"thread {thread_id!r} is broadcast later: {error}")
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(longest, pause * 2)
 
@@ -299,7 +301,7 @@ class Followers:
                 try:
                     await self._sweep(hub)
                 except SlimError as error:
-                    logger.warning("the log cannot be compared with the fan-out: %s", error)
+                    self._outage.lost(f"the log cannot be compared with the fan-out: {error}")
 
     def _occupied(self, hub: Hub) -> list[str]:
         found = (self._thread_of(channel) for channel in hub.occupied())

@@ -27,6 +27,7 @@ from runcast.app.nodes.orphans import recover_runs
 from runcast.app.nodes.requests import HOUR_MS, decline, is_used
 from runcast.app.nodes.waiting import heads
 from runcast.slim import Forgotten, Note, SlimError, Watch
+from runcast.slim.outage import Outage
 from runcast.slim.tasks import end
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Node:
         self._stuck: set[str] = set()  # ids of notes to be tried again
         self._again: set[str] = set()  # threads to be looked at once more
         self._woken = asyncio.Event()
+        self._outage = Outage(logger)
         self._idle = False  # nothing waited at the last look
         self._mailboxes_changed = False
 
@@ -96,7 +98,7 @@ class Node:
             try:
                 await work()
             except SlimError as error:
-                logger.warning("the other nodes cannot be reached just now: %s", error)
+                self._outage.lost(f"the other nodes cannot be reached just now: {error}")
             except Exception:  # one bad note must not stop the listener
                 logger.exception("work for other nodes failed and is started again")
             await asyncio.sleep(RETRY * random.uniform(0.5, 1.5))

@@ -25,12 +25,13 @@ from runcast.broadcast.hub.channels import PRIVATE, channel_for
 from runcast.broadcast.hub.hub import Hub
 from runcast.broadcast.hub.memory.ring import Replay, follow, read_envelope, vouched
 from runcast.broadcast.hub.signatures import Position
-from runcast.broadcast.publishers.redis_cluster import Keys, ShardedPubSub, client, is_cluster
+from runcast.broadcast.publishers.redis_cluster import Keys, ShardedPubSub, address, client, is_cluster
 from runcast.slim.entry import is_other_history
+from runcast.slim.outage import Outage
 from runcast.slim.tasks import end
 
 try:
-    from redis.exceptions import RedisError
+    from redis.exceptions import AuthenticationError, RedisError, ResponseError
 except ImportError as error:  # pragma: no cover  told in words by a house test
     raise ImportError('the Redis fan-out needs: pip install "runcast[redis]"') from error
 
@@ -53,6 +54,8 @@ class RedisFanout:
     ) -> None:
         self._hub = hub
         self._url = url
+        self._address = address(url)
+        self._outage = Outage(log)
         self._keys = Keys(prefix, is_cluster(url))  # as the publishers have it
         self._check = check  # seconds between two comparisons of positions
         self._backoff = backoff  # first and longest pause between attempts to connect, seconds
@@ -116,10 +119,7 @@ class RedisFanout:
             except (RedisError, OSError) as error:
                 self._faults += 1
                 failed = 0 if self._connects > before else failed + 1
-                log.warning(
-                    "fan-out: Redis is gone (%s); this node serves its own envelopes meanwhile",
-                    type(error).__name__,
-                )
+                self._outage.lost(self._fault(error))
             except Exception:  # one bad message must not end the fan-out
                 self._faults += 1
                 log.exception("fan-out failed; it starts again")
@@ -127,6 +127,14 @@ class RedisFanout:
                 self.connected.clear()
             first, longest = self._backoff
             await asyncio.sleep(min(longest, first * 2 ** min(failed, 20)) * (0.5 + random.random() / 2))
+
+    def _fault(self, error: Exception) -> str:
+        """What is wrong, without what changes from one attempt to the next."""
+        refused = isinstance(error, (AuthenticationError, ResponseError))
+        wrong = f"refuses this node ({error}); check the URL" if refused else "is gone"
+        return (
+            f"fan-out: Redis at {self._address} {wrong}; this node serves its own envelopes until it is back"
+        )
 
     async def _listen(self) -> None:
         """One connection: subscribe, compare, receive."""
@@ -176,6 +184,7 @@ class RedisFanout:
             case "subscribe":
                 self._connects += 1
                 self.connected.set()
+                self._outage.over(f"fan-out: Redis at {self._address} is back")
             case _:
                 pass
 

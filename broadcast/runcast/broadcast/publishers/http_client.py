@@ -48,6 +48,7 @@ class HttpTarget:
             raise ConfigError(f"{url!r} is not a target: give http://host:port or https://host")
         self.host = parts.hostname
         self._port = parts.port
+        self._place = parts.netloc.rpartition("@")[2]  # for errors
         self.base = parts.path.rstrip("/")
         self._timeout = timeout
         self._idle: list[http.client.HTTPConnection] = []
@@ -76,14 +77,14 @@ class HttpTarget:
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
                 if fresh or isinstance(error, TimeoutError):
-                    raise PublishError(f"{self.host} did not answer: {type(error).__name__}") from error
+                    raise PublishError(f"{self._place} did not answer: {type(error).__name__}") from error
                 continue
             if response.will_close or self._closed:  # a cancelled request ends in its thread, after `close`
                 connection.close()
             else:
                 self._idle.append(connection)
             return Reply(response.status, content, _seconds(response.getheader("Retry-After")))
-        raise PublishError(f"{self.host} did not answer")  # pragma: no cover  the loop returns or raises
+        raise PublishError(f"{self._place} did not answer")  # pragma: no cover  the loop returns or raises
 
     def _open(self) -> http.client.HTTPConnection:
         if self._tls is not None:

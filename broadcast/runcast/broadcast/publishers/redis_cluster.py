@@ -32,6 +32,15 @@ def is_cluster(url: str) -> bool:
     return urlsplit(url).scheme.endswith(CLUSTER)
 
 
+def address(url: str) -> str:
+    """Host and port of the URL, or the path of its socket: what a log line may show."""
+    parts = urlsplit(url)
+    if parts.hostname is None:
+        return parts.path
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{host}:{parts.port or 6379}"
+
+
 def client(url: str, **options: Any) -> Any:
     """A client for the URL; it connects when it is first used."""
     kind: Any = RedisCluster if is_cluster(url) else Redis

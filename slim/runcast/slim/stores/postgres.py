@@ -30,6 +30,7 @@ except ImportError as error:
     raise ImportError("PostgreSQL needs an extra: pip install 'runcast[postgres]'") from error
 
 from runcast.slim.errors import StoreError
+from runcast.slim.outage import Outage
 from runcast.slim.stores import refusals
 from runcast.slim.stores.sql import schema
 from runcast.slim.stores.sql.database import Insert, Query, Row, Script, Wake
@@ -96,6 +97,7 @@ class PostgresDatabase:
         self._pool: Pool | None = None
         self._returns: set[asyncio.Future[None]] = set()  # connections on their way back to the pool
         self._listening: asyncio.Task[None] | None = None
+        self._outage = Outage(LOG)
         self._heard = asyncio.Event()  # set while the listening connection is up
 
     async def open(self) -> None:
@@ -136,13 +138,21 @@ class PostgresDatabase:
     def _options(self) -> dict[str, Any]:
         """The options of every connection."""
         try:
-            given = conninfo_to_dict(self._url).get("connect_timeout")
-        except psycopg.ProgrammingError:  # its text, and so its traceback, may quote the password
+            read = conninfo_to_dict(self._url)
+            if not all(int(each or 0) < 65_536 for each in str(read.get("port", "")).split(",")):
+                raise ValueError
+        except (
+            psycopg.ProgrammingError,
+            ValueError,
+        ):  # its text, and so its traceback, may quote the password
             raise StoreError(
                 "the PostgreSQL URL cannot be read: percent-encode special characters in user and password, "
-                "and put an IPv6 address in brackets"
+                "put an IPv6 address in brackets, and let the port be a number"
             ) from None
-        return {"autocommit": True, "connect_timeout": given or max(2, round(self._timeout))}
+        return {
+            "autocommit": True,
+            "connect_timeout": read.get("connect_timeout") or max(2, round(self._timeout)),
+        }
 
     async def _bound(self, connection: psycopg.AsyncConnection[Row]) -> None:
         """Set the server's own time limits to ours."""
@@ -234,6 +244,7 @@ class PostgresDatabase:
                     async with _answering(connection, self._silence):
                         await connection.execute(f"LISTEN {CHANNEL}")
                     pause = FIRST_PAUSE
+                    self._outage.over("PostgreSQL is back, and notifies this process again")
                     self._heard.set()
                     self._wakeups.wake_all()
                     while True:
@@ -242,7 +253,9 @@ class PostgresDatabase:
                         async with _answering(connection, self._silence):
                             await connection.execute("SELECT 1")
             except psycopg.Error as error:
-                LOG.warning("lost the connection that listens (%s); trying again in %.1f s", error, pause)
+                reason = str(error).strip().partition("\n")[0].rstrip(".:")
+                self._outage.lost(f"lost the connection that listens ({reason}); trying until it is back")
+                LOG.debug("listening again in %.1f s", pause)
             finally:
                 self._heard.clear()
             await asyncio.sleep(pause)
