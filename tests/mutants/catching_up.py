@@ -9,11 +9,21 @@ FAULTS: tuple[Fault, ...] = (
         "broadcast/runcast/broadcast/hub/audience.py",
         ("            connection.caught_up(channel)\n            self.greet", "            self.greet"),
         (
-            "        self.rounds.leave(channel)\n        connection.caught_up(channel)\n",
-            "        connection.caught_up(channel)\n",
+            "        self.rounds.leave(channel)\n        self._live.pop(channel, None)\n",
+            "        self._live.pop(channel, None)\n",
         ),
         ("if each is not exclude and (plain or not each.plain):", "if each is not exclude:"),
         ("            self._watched(channel, False)\n", "            pass\n"),
+        (
+            "        self._live.pop(channel, None)\n        if channel != subscribe",
+            "        if channel != subscribe",
+        ),
+        (
+            "        self._live.pop(channel, None)\n        connection.caught_up",
+            "        connection.caught_up",
+        ),
+        ("        self._live.pop(channel, None)\n        self._catch_up", "        self._catch_up"),
+        ("        if live and len(live) == len(readers):\n", "        if live:\n"),
     ),
     *faults(
         "broadcast/runcast/broadcast/hub/catchup.py",
@@ -39,7 +49,10 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "broadcast/runcast/broadcast/hub/frame_writer.py",
         ("        if connection.held > self._buffer:", "        if False:"),
-        ("        if waiting is not None and waiting.readers != readers:", "        if False and readers:"),
+        (
+            "        if waiting is not None and waiting.readers is not readers and waiting.readers != readers:",
+            "        if False and readers:",
+        ),
     ),
     *faults(
         "broadcast/runcast/broadcast/hub/gate.py",

@@ -62,6 +62,21 @@ async def test_the_first_reader_and_the_last_are_noticed() -> None:
     await hub.aclose()
 
 
+async def test_a_socket_that_stays_gets_nothing_of_a_channel_that_it_has_left() -> None:
+    hub = a_hub()
+    stays, leaves = Reader("stays"), Reader("leaves")
+    await stays.come(hub)
+    await leaves.come(hub)
+    await hub.publish(CHANNEL, [envelope(1)])
+    leaves.unsubscribe(hub)
+    await hub.publish(CHANNEL, [envelope(2)])
+    assert (stays.last, leaves.last) == (2, 1)
+    leaves.subscribe(hub, leaves.position)
+    await hub.publish(CHANNEL, [envelope(3)])
+    assert (stays.last, leaves.last, stays.faults, leaves.faults) == (3, 3, [], [])
+    await hub.aclose()
+
+
 async def test_an_event_that_is_no_envelope_reaches_pusher_clients_alone() -> None:
     hub = a_hub()
     plain, pusher = Reader("plain"), Reader("pusher")

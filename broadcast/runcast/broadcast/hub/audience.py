@@ -44,6 +44,8 @@ class Audience:
         self._writer = writer
         self.rounds = Rounds(writer)
         self._stats = stats
+        # By channel, while none of its readers is behind: made anew when one comes, leaves or falls behind, never changed.
+        self._live: dict[str, Sequence[Connection]] = {}
         self._watched = watched  # a channel's first reader came, or its last left
         self._prefix = prefix
         self._snapshot_url = (
@@ -64,6 +66,7 @@ class Audience:
             why = "this socket is in the channel already, by another name"
             self._writer.send([connection], p.error_frame(None, why))
             return
+        self._live.pop(channel, None)
         if channel != subscribe.channel:
             connection.names[channel] = subscribe.channel
             self._writer.names.setdefault(channel, set()).add(subscribe.channel)
@@ -76,7 +79,7 @@ class Audience:
         # Without a position, the parts of an entry that is not whole yet are all there is to send.
         kept = self._memory.recent(channel, wanted)
         if position is not None and kept is None:
-            self._catch_up.start(connection, channel, position, greeted=False)
+            self._bring(connection, channel, position, greeted=False)
             return
         replay = None if position is None else Replay.at(self._memory.stands(channel), recovered=True)
         self.greet(connection, channel, replay)
@@ -97,6 +100,7 @@ class Audience:
         if not connection.gone and connection.names.get(channel, channel) != name:
             return  # the join by this name was refused
         self.rounds.leave(channel)
+        self._live.pop(channel, None)
         connection.caught_up(channel)
         connection.names.pop(channel, None)
         member = self.table.leave(channel, connection.socket.socket_id)
@@ -188,21 +192,36 @@ class Audience:
         """Send envelopes that follow each other to every reader, in rounds, or hold them for those that are behind."""
         if not kept:
             return
+        live = self._live.get(channel)
+        if live is None:
+            live = self._held(channel, kept)
+        self.rounds.add(channel, live, kept)
+
+    def _held(self, channel: str, kept: Sequence[Kept]) -> Sequence[Connection]:
+        """Hold envelopes for the readers that are behind; returns the others."""
         live: list[Connection] = []
-        for connection in self.readers(channel):
+        readers = self.readers(channel)
+        for connection in readers:
             if connection.behind(channel) is None:
                 live.append(connection)
             else:
                 for each in kept:
                     self._writer.hold(connection, channel, each)
-        self.rounds.add(channel, live, kept)
+        if live and len(live) == len(readers):
+            self._live[channel] = live
+        return live
+
+    def _bring(self, connection: Connection, channel: str, position: Position, *, greeted: bool) -> None:
+        """Catch a reader up from this position: it is not live until then."""
+        self._live.pop(channel, None)
+        self._catch_up.start(connection, channel, position, greeted=greeted)
 
     def mend(self, channel: str, missed_after: Position) -> None:
         """This node missed envelopes after that position: readers get those from history first."""
         self.rounds.leave(channel)
         for connection in self.readers(channel):
             if connection.behind(channel) is None:
-                self._catch_up.start(connection, channel, missed_after, greeted=True)
+                self._bring(connection, channel, missed_after, greeted=True)
 
     def begin_anew(self, channel: str, envelope: Envelope) -> None:
         """The thread's log has a new epoch: greet every reader as if it had just reconnected, and continue from here."""

@@ -131,7 +131,7 @@ class Rounds:
     def add(self, channel: str, readers: Sequence[Connection], kept: Sequence[Kept]) -> None:
         """Write these envelopes to these readers, now or with those that follow in a moment."""
         waiting = self._waiting.get(channel)
-        if waiting is not None and waiting.readers != readers:
+        if waiting is not None and waiting.readers is not readers and waiting.readers != readers:
             self.leave(channel)  # others have come or gone: nobody gets an envelope twice, or too early
             waiting = None
         if waiting is None:

@@ -14,6 +14,8 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+OPEN = State.OPEN  # looked up once: a member of an enum costs more than all else that is asked of a socket
+
 
 class ServerSocket:
     """An accepted WebSocket, written to beside its library's `send`."""
@@ -29,7 +31,7 @@ class ServerSocket:
         """Write the frames of texts, or the texts by the extensions that the client asked for, at once. A closed socket is
         skipped."""
         conn = self._conn
-        if conn.state is not State.OPEN or self.transport.is_closing():
+        if conn.state is not OPEN or self.transport.is_closing():
             return
         if not conn.extensions:
             self.transport.write(frames)
