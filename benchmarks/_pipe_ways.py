@@ -241,9 +241,14 @@ class Ways:
 
         return self._each(shown)
 
+    async def _cast(self, hub: Hub | None = None) -> Cast:
+        """A host that knows its agent from the start: describing it to other nodes is no run's cost."""
+        url = f"sqlite:///{self._home}/cast.db"
+        return await self._stack.enter_async_context(Cast.open(url, agents=[self._agent], hub=hub))
+
     async def _whole(self) -> Way:
         hub, watching = await self._served()
-        cast = await self._stack.enter_async_context(Cast.open(f"sqlite:///{self._home}/cast.db", hub=hub))
+        cast = await self._cast(hub)
 
         async def whole(thread: str) -> None:
             await watching(thread)
@@ -255,7 +260,7 @@ class Ways:
     async def _driven(self) -> Way:
         hub, watching = await self._served()
         agent = Again(self._graph, [event async for event in self._agent.run(asks("driven"))])
-        cast = await self._stack.enter_async_context(Cast.open(f"sqlite:///{self._home}/cast.db", hub=hub))
+        cast = await self._cast(hub)
 
         async def driven(thread: str) -> None:
             await watching(thread)
@@ -268,7 +273,7 @@ class Ways:
         return await self._whole()
 
     async def _unwatched(self) -> Way:
-        cast = await self._stack.enter_async_context(Cast.open(f"sqlite:///{self._home}/cast.db"))
+        cast = await self._cast()
 
         async def unwatched(thread: str) -> None:
             await (await cast.start(self._agent, asks(thread))).result()

@@ -121,11 +121,16 @@ FAULTS: tuple[Fault, ...] = (
             "                if not (yield Query(say.END_RUN, ended)):\n                    raise refusals.unknown_run(batch.key, run)",
             "                yield Query(say.END_RUN, ended)",
         ),
-        ('        yield Insert("runcast_raws", say.EVENT_COLUMNS, raws)\n', ""),
+        ('(("runcast_events", events), ("runcast_raws", raws))', '(("runcast_events", events),)'),
         ("        yield Wake([thread_topic(key) for key in runs])", "        yield Wake([])"),
-        ("        if run.run_id in known:\n            raise refusals.used(batch.key, run.run_id)\n", ""),
-        ("        yield Query(say.REMEMBER_RUN, (number, thread))\n", ""),
-        ('        attempt = attempt + 1 if run.edge == "resume" else 1', "        attempt = attempt + 1"),
+        (
+            "                return batch.run\n            return int((yield Query(say.RUN",
+            "                pass\n            return int((yield Query(say.RUN",
+        ),
+        (
+            '            attempt = before + 1 if run.edge == "resume" else 1',
+            "            attempt = before + 1",
+        ),
         (
             '                return Page(epoch, last_seq, found, mark or "")',
             "                return Page(epoch, last_seq, found, before)",
@@ -200,8 +205,8 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "slim/runcast/slim/stores/sql/sql_store.py",
         (
-            "        if run.parent is not None and run.parent not in known:\n            raise refusals.no_parent(batch.key, run.parent)\n        parent, attempt = known[run.parent] if run.parent is not None else (None, 0)",
-            "        parent, attempt = known.get(run.parent, (None, 0))",
+            "                raise refusals.no_parent(batch.key, run.parent)\n            parent, before",
+            "                return 0\n            parent, before",
         ),
     ),
     *faults(
@@ -253,8 +258,8 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "slim/runcast/slim/log/writer.py",
         (
-            "if type(event) not in DELTAS or self._turn.locked() or not self.out.flows:",
-            "if type(event) not in DELTAS or not self.out.flows:",
+            "if type(event) not in PHASES or self._turn.locked() or not self.out.flows:",
+            "if type(event) not in PHASES or not self.out.flows:",
         ),
         (
             "            if self._unrecorded is not None or self.out.fenced is not None:\n                self._start_checks()\n",

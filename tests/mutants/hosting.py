@@ -100,16 +100,16 @@ FAULTS: tuple[Fault, ...] = (
             "        async with asyncio.Lock():\n            if self._abandoned:\n                return\n",
         ),
         (
-            "if type(event) not in DELTAS or self._abandoned or self._handed:",
-            "if type(event) not in DELTAS or self._abandoned:",
+            "        if self._abandoned or self._handed:\n            return False",
+            "        if self._abandoned:\n            return False",
         ),
         (
             "        if due is None and self._terminal is None:\n            return",
             "        if due is None:\n            return",
         ),
         (
-            "        if len({each.id for each in state.history}) < len(state.history):\n            return None\n",
-            "",
+            'if len({each.id for each in history}) < len(history) or "state"',
+            'if "state"',
         ),
         ("or last is None or self._snapshot_seq < last.seq:", "or last is None:"),
     ),

@@ -135,6 +135,15 @@ FAULTS: tuple[Fault, ...] = (
             "WHERE id = free.thread AND runcast_threads.owner = free.owner AND runcast_threads.token = free.token\n  AND last_seq",
             "WHERE id = free.thread AND runcast_threads.token = free.token\n  AND last_seq",
         ),
+        (
+            "AND owner = ? AND token = ? AND last_seq = ? - 1 AND",
+            "AND owner = ? AND token >= ? AND last_seq = ? - 1 AND",
+        ),
+        (
+            "AND owner = ? AND token = ? AND last_seq = ? - 1 AND",
+            "AND owner = ? AND token = ? AND last_seq >= ? - 1 AND",
+        ),
+        ("AND COALESCE(batch, '') <> ?\nRETURNING id", "AND ? <> ''\nRETURNING id"),
         ("(t.owner IS NULL OR t.until < ? AND substr", "(t.until < ? AND substr"),
         ("OR t.until < ? AND substr(t.owner, 1, {len(IMPORTER)}) <> '{IMPORTER}')", "OR t.until < ?)"),
         ("AND r.ended_at >= t.created_at AND", "AND"),

@@ -131,8 +131,8 @@ FAULTS: tuple[Fault, ...] = (
             "            if seq is not None and await self._is_taken(seq):\n",
         ),
         (
-            "        self._judge(event)\n        data, redactor, entry = encode(event), self._redactor, None",
-            "        data, redactor, entry = encode(event), self._redactor, None",
+            "        self._judge(event)\n        redactor, entries",
+            "        redactor, entries",
         ),
         ("        if raw is not None:\n            self._keep_raw(RawEvent(event=raw))\n", ""),
         ("            self._plan = replace(plan, claim=claim)", "            self._plan = plan"),

@@ -99,7 +99,7 @@ async def test_what_is_durable_when(store_url: str):
     await store.close()
 
 
-async def test_a_delta_flows_where_nothing_has_to_be_waited_for(store_url: str):
+async def test_an_event_within_a_run_flows_where_nothing_has_to_be_waited_for(store_url: str):
     shown: list[Entry] = []
 
     def show(entry: Entry) -> None:
@@ -109,12 +109,19 @@ async def test_a_delta_flows_where_nothing_has_to_be_waited_for(store_url: str):
         start, *words, end = text("m", "one ", "two")
         assert not log.live.flow(THREAD, words[0], show)  # there is no run yet
         await log.append(THREAD, started("r1"))
-        assert not log.live.flow(THREAD, start, show)
-        await log.append(THREAD, start)
-        assert [log.live.flow(THREAD, word, show) for word in words] == [True, True]
-        assert not log.live.flow(THREAD, end, show)
+        within = [start, *words, end]
+        assert [log.live.flow(THREAD, each, show) for each in within] == [True] * 4
+        heavy, raw = "x" * 70_000, object()
+        for waits in (
+            started("r2"),
+            finished(),
+            [*text("n", heavy)][1],
+            start.model_copy(update={"raw_event": raw}),
+        ):
+            assert not log.live.flow(THREAD, waits, show)
         await log.flush()
-        assert shown == (await log.entries(THREAD))[2:]
+        assert shown == (await log.entries(THREAD))[1:]
+        assert [entry.event for entry in shown] == within
 
 
 async def test_what_waits_is_written_after_some_milliseconds(store_url: str):

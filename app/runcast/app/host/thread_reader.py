@@ -6,6 +6,7 @@ Knows the log and snapshots; does not know which runs are active here.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,7 @@ class Threads:
     def remember(self, run: LocalRun) -> None:
         """Remember what a run has left."""
         left = run.left
-        if left is not None and "state" in left.snapshot:  # a state too big for a snapshot is read again
+        if left is not None:
             self._left.put(run.thread_id, left, left.weight)
 
     def forget(self, thread_id: str) -> None:
@@ -51,7 +52,7 @@ class Threads:
             return await self.state(thread_id, run_id)
         if run_id not in (None, left.state.run_id):
             return await self.state(thread_id, run_id)
-        return _joined(self._kept(left.snapshot), left.state)
+        return _joined(self._kept(json.loads(left.snapshot)), left.state)
 
     async def state(self, thread_id: str, run_id: str | None = None) -> AgentState | None:
         """The whole state of a thread, as a run left it; None for a thread that has no run."""

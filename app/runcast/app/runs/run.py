@@ -28,6 +28,7 @@ from runcast.app.runs.handle import Accepted, RunHandle, RunResult, Terminal, re
 from runcast.app.runs.run_plan import RunPlan
 from runcast.app.telemetry import RunSpan, run_span
 from runcast.slim import Conflict, RunLog, SlimError, SlimSerializer, SnapshotTaker
+from runcast.slim.archive.blobs import snapshot_body
 from runcast.slim.folding.run_metadata import METADATA_KEY, metadata_of
 from runcast.slim.snapshots.message_weight import weight
 from runcast.slim.tasks import end
@@ -45,12 +46,15 @@ log = logging.getLogger("runcast.app")
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a run leaves: the state of its thread at a place of the log, and the snapshot of it."""
+    """What a run leaves: the state of its thread at a place of the log, and the snapshot of it.
+
+    Kept for a thread's next turn as few objects: the collector walks through all that are kept.
+    """
 
     seq: int
     history: str  # the epoch bound to that place
-    state: AgentState
-    snapshot: dict[str, Any]
+    state: AgentState  # with a plain list of messages
+    snapshot: bytes  # as JSON
 
     @property
     def weight(self) -> int:
@@ -136,15 +140,19 @@ class LocalRun:
     def left(self) -> Left | None:
         """What the next run of the thread begins with, if this one has ended by itself.
 
-        None where an id stands twice: only the log knows whether two places hold one message.
+        None where an id stands twice: only the log knows whether two places hold one message. And where the state is too
+        big for a snapshot: it is read again.
         """
-        last, state = self._last, self.state
+        last = self._last
         if self._terminal is None or last is None or self._snapshot_seq < last.seq:
             return None
-        if len({each.id for each in state.history}) < len(state.history):
+        state = self.state
+        history = list(state.history)
+        if len({each.id for each in history}) < len(history) or "state" not in self._snapshot:
             return None
-        exact = sum(map(weight, state.history))  # counted as it grew, it is a little off in odd streams
-        return Left(last.seq, last.history, replace(state, content_bytes=exact), self._snapshot)
+        exact = sum(map(weight, history))  # counted as it grew, it is a little off in odd streams
+        own = replace(state, history=history, content_bytes=exact)
+        return Left(last.seq, last.history, own, snapshot_body(self._snapshot))
 
     async def result(self) -> RunResult:
         """Wait for the end. Cancelling the wait does not stop the run."""
@@ -230,27 +238,30 @@ class LocalRun:
             while True:
                 try:
                     event = await pull()
-                    if type(event) not in DELTAS or self._abandoned or self._handed:
-                        events = self._corrected(event)
-                    else:  # a delta may go before or after what is announced
-                        events = []
                 except StopAsyncIteration:  # without an end the thread would stay busy
                     return await self._end("the agent ended without a terminal event", "no_terminal")
                 except Exception as error:  # an adapter's fault ends its run, not the process
                     log.exception("adapter %s raised in run %r", self.adapter.name, self.run_id)
                     found = failure(error)
                     return await self._end(found.message, found.code)
-                if events:
-                    for each in events:
+                if not self._passes(event) or not flow(thread_id, event, entered):
+                    for each in self._corrected(event):
                         await self._record(each)
-                elif not flow(thread_id, event, entered):
-                    await self._append(event)
-                elif self._newest is not None:
+                    continue
+                if type(event) not in DELTAS:
+                    self._span.feed(event)
+                if self._newest is not None:
                     self._last, self.last_seq = self._newest, self._newest.seq
         finally:
             close = getattr(source, "aclose", None)
             if close is not None:
                 await close()
+
+    def _passes(self, event: Event) -> bool:
+        """Whether nothing but the log has to see an event; it may go before or after what is announced."""
+        if self._abandoned or self._handed:
+            return False
+        return not self._expected or not isinstance(event, TextMessageStartEvent)
 
     def _corrected(self, event: Event) -> list[Event]:
         """The event, with what corrects the client's view behind RUN_STARTED."""

@@ -252,13 +252,10 @@ class Live:
         self._scope = scope
 
     def flow(self, thread_id: str, event: AnyEvent, on_entry: OnEntry) -> bool:
-        """Append a delta, as `RunLog.append` does, if nothing has to be waited for; False where it has to be appended
-        so. Nearly all deltas flow."""
+        """Append an event, as `RunLog.append` does, if nothing has to be waited for; False where it has to be appended
+        so. Nearly all events within a run flow."""
         writer = self._core.known_writer(self._scope.key(thread_id))
-        if writer is None or not writer.flows(event):
-            return False
-        writer.flow(event, on_entry)
-        return True
+        return writer is not None and writer.flow(event, on_entry) is not None
 
     async def attach(
         self, thread_id: str, after: int | None = None, *, epoch: str | None = None

@@ -26,7 +26,7 @@ from runcast.slim.protocol.verifier import Verifier
 from runcast.slim.stores import refusals
 from runcast.slim.stores.blob_codec import pack
 from runcast.slim.stores.records import APART, Key, NewRun, RunEnd
-from runcast.slim.values.lifecycles import DELTAS
+from runcast.slim.values.lifecycles import PHASES
 from runcast.slim.wire.codec import AnyEvent, encode
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ class Writer:
         self, event: AnyEvent, seq: int | None = None, on_entry: OnEntry | None = None
     ) -> Entry | None:
         """Append one event; see `RunLog.append`."""
-        if seq is None and self.flows(event):
-            return self.flow(event, on_entry)
+        if seq is None and (at_once := self.flow(event, on_entry)) is not None:
+            return next(reversed(at_once), None)
         async with self._turn:
             if seq is not None and await self._is_taken(seq):
                 await self.out.flush()
@@ -166,22 +166,20 @@ class Writer:
         self._core.ended(self._key, started.run_id, self.out.first, entries[-1].seq)
         return entries
 
-    def flows(self, event: AnyEvent) -> bool:
-        """Whether this is a small delta of the open run, for which nothing has to be waited for."""
-        if type(event) not in DELTAS or self._turn.locked() or not self.out.flows:
-            return False
-        return event.__dict__["raw_event"] is None and len(event.__dict__["delta"]) < HEAVY // 8
-
-    def flow(self, event: AnyEvent, on_entry: OnEntry | None) -> Entry | None:
-        """Append an event that `flows`; see `append`."""
+    def flow(self, event: AnyEvent, on_entry: OnEntry | None) -> list[Entry] | None:
+        """Append an event within the open run, if nothing has to be waited for; returns None if something has."""
+        if type(event) not in PHASES or self._turn.locked() or not self.out.flows:
+            return None
+        if event.__dict__["raw_event"] is not None or len(data := encode(event)) >= HEAVY:
+            return None
         self._judge(event)
-        data, redactor, entry = encode(event), self._redactor, None
+        redactor, entries = self._redactor, list[Entry]()
         for each in (event,) if redactor is None else redactor.feed(event, data):
-            entry = self.out.put(each, data if each is event else None)
+            entries.append(entry := self.out.put(each, data if each is event else None))
             if on_entry is not None:
                 self._show(entry, on_entry)
         self.out.arm()
-        return entry
+        return entries
 
     async def _append(self, event: AnyEvent, on_entry: OnEntry | None = None) -> list[Entry]:
         if isinstance(event, RunStartedEvent):

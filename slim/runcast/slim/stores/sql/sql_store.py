@@ -30,7 +30,7 @@ from runcast.slim.stores.sql.removal import SqlRemoval
 from runcast.slim.stores.sql.side_tables import SqlBlobs, SqlNotes, blob_values
 from runcast.slim.stores.wakeups import thread_topic
 
-IN_ONE_TRANSACTION = 200  # batches: each takes 11 of the arguments that a statement may have
+IN_ONE_TRANSACTION = 200  # batches: each takes 10 of the arguments that a statement may have
 
 
 class SqlStore(SqlRemoval, SqlBlobs, SqlNotes):
@@ -59,19 +59,20 @@ class SqlStore(SqlRemoval, SqlBlobs, SqlNotes):
         """Take the thread's lease; see `Store.acquire`."""
 
         def script() -> Script[Lease]:
-            values = (*key, epoch, owner, until, now, now, int(anew), owner, now)
+            values = (*key, epoch, owner, until, now, now, int(anew), owner, now, *key)
             rows = yield Query(say.ACQUIRE, values)
             if not rows:
                 held = yield Query(say.HOLDER, key)
                 if not held[0][-1]:
                     raise refusals.forgotten(key)
                 raise refusals.held(key, held[0][0], held[0][1], now)
-            thread, found, token, last_seq = rows[0]
+            thread, found, token, last_seq, notes = rows[0]
+            if token == 1:  # made just now, so that no run is in it
+                return Lease(key, owner, token, found, last_seq, None, None, notes=notes)
             cut = tuple(row[0] for row in (yield Query(say.TRUNCATE, (thread,))))
             newest = [_run(row) for row in (yield Query(say.NEWEST_RUNS, (thread, thread)))]
             last = newest[-1] if newest else None
             head = next((run for run in reversed(newest) if run.edge not in APART), None)
-            notes = (yield Query(say.NOTES_OF_THREAD, key))[0][0]
             return Lease(key, owner, token, found, last_seq, last, head, cut, notes)
 
         return await self._db.run(script())
@@ -109,9 +110,7 @@ class SqlStore(SqlRemoval, SqlBlobs, SqlNotes):
 
     def _append(self, batches: Sequence[Batch], *, together: bool = False) -> Script[dict[Key, int]]:
         """Write the batches that fit, in one transaction; returns their runs. One by itself must fit."""
-        claim = say.claim(len(batches), self._db.skip_locked if together else "")
-        claimed = yield Query(claim, [value for batch in batches for value in _claim(batch)])
-        threads = {Key(*row[:2]): row[2] for row in claimed}
+        threads = yield from self._claim_all(batches) if together else self._claim(batches[0])
         if not threads and not together:
             return {batches[0].key: (yield from self._repeated(batches[0]))}
         runs: dict[Key, int] = {}
@@ -136,39 +135,63 @@ class SqlStore(SqlRemoval, SqlBlobs, SqlNotes):
                 ended = (end.status, end.terminal, end.usage, batch.now, run, thread)
                 if not (yield Query(say.END_RUN, ended)):
                     raise refusals.unknown_run(batch.key, run)
-        yield Insert("runcast_events", say.EVENT_COLUMNS, events)
-        yield Insert("runcast_raws", say.EVENT_COLUMNS, raws)
+        for table, rows in (("runcast_events", events), ("runcast_raws", raws)):
+            if rows:
+                yield Insert(table, say.EVENT_COLUMNS, rows)
         yield Wake([thread_topic(key) for key in runs])
         return runs
+
+    def _claim(self, batch: Batch) -> Script[dict[Key, int]]:
+        """The thread that a batch may be written to, if it may."""
+        name, holder, until, now = _lasting(batch)
+        place = (*batch.key, batch.owner, batch.token, batch.first_seq, name or " ")
+        rows = yield Query(say.CLAIM, (len(batch.events), name, holder, until, now, *place))
+        return {batch.key: rows[0][0]} if rows else {}
+
+    def _claim_all(self, batches: Sequence[Batch]) -> Script[dict[Key, int]]:
+        """The threads of the batches that may be written, without those that another session writes to."""
+        values: list[object] = []
+        for batch in batches:
+            values += (
+                *batch.key,
+                batch.owner,
+                batch.token,
+                batch.first_seq,
+                len(batch.events),
+                *_lasting(batch),
+            )
+        rows = yield Query(say.claim_all(len(batches), self._db.skip_locked), values)
+        return {Key(*row[:2]): row[2] for row in rows}
 
     def _repeated(self, batch: Batch) -> Script[int]:
         """The answer to a batch that was already written, or the error that refuses it."""
         found = yield Query(say.HOLDER, batch.key)
         if not found:
             raise refusals.gone(batch.key)
-        owner, _, token, last_seq, last_batch, last_run, epoch = found[0]
+        owner, _, token, last_seq, last_batch, epoch = found[0]
         if not epoch:
             raise refusals.gone(batch.key)
         if last_batch == batch.batch_id:
-            return int(last_run)
+            if isinstance(batch.run, int):
+                return batch.run
+            return int((yield Query(say.RUN_NUMBER, (*batch.key, batch.run.run_id)))[0][0])
         if (owner, token) != (batch.owner, batch.token):
             raise refusals.lost(batch.key, owner)
         raise refusals.misplaced(batch.key, batch.first_seq, last_seq)
 
     def _begin(self, thread: int, batch: Batch, run: NewRun) -> Script[int]:
-        rows = yield Query(say.KNOWN_RUNS, (thread, run.run_id, run.parent))
-        known = {row[0]: row[1:] for row in rows}
-        if run.run_id in known:
-            raise refusals.used(batch.key, run.run_id)
-        if run.parent is not None and run.parent not in known:
-            raise refusals.no_parent(batch.key, run.parent)
-        parent, attempt = known[run.parent] if run.parent is not None else (None, 0)
-        attempt = attempt + 1 if run.edge == "resume" else 1
+        parent, attempt = None, 1
+        if run.parent is not None:
+            known = yield Query(say.PARENT, (thread, run.parent))
+            if not known:
+                raise refusals.no_parent(batch.key, run.parent)
+            parent, before = known[0]
+            attempt = before + 1 if run.edge == "resume" else 1
         values: Row = (thread, run.run_id, parent, run.edge, attempt, batch.first_seq, batch.now)
-        values = (*values, run.wire_parent, run.mark)
-        number = (yield Query(say.BEGIN_RUN, values))[0][0]
-        yield Query(say.REMEMBER_RUN, (number, thread))
-        return int(number)
+        begun = yield Query(say.BEGIN_RUN, (*values, run.wire_parent, run.mark))
+        if not begun:
+            raise refusals.used(batch.key, run.run_id)
+        return int(begun[0][0])
 
     async def thread(self, key: Key) -> StoredThread | None:
         """The thread, or None."""
@@ -251,14 +274,14 @@ class SqlStore(SqlRemoval, SqlBlobs, SqlNotes):
         return await self._db.watch(thread_topic(key))
 
 
-def _claim(batch: Batch) -> Row:
-    """The arguments of a row in `CLAIM`."""
-    name = batch.batch_id if batch.writes else None
-    run = batch.run if name and isinstance(batch.run, int) else None
+def _lasting(batch: Batch) -> Row:
+    """What a batch leaves in its thread: its name, and who holds the lease until when. The moment is that of a write."""
     holder = None if batch.until is None else batch.owner
-    now = batch.now if name else None
-    lease = (batch.owner, batch.token, batch.first_seq, len(batch.events))
-    return (*batch.key, *lease, name, run, holder, batch.until, now)
+    return (
+        (batch.batch_id, holder, batch.until, batch.now)
+        if batch.writes
+        else (None, holder, batch.until, None)
+    )
 
 
 def _run(row: Row) -> StoredRun:

@@ -23,10 +23,10 @@ SET owner = excluded.owner, until = excluded.until, token = runcast_threads.toke
     epoch = CASE WHEN ? = 1 THEN excluded.epoch ELSE runcast_threads.epoch END
 WHERE runcast_threads.epoch <> ''
   AND (runcast_threads.owner IS NULL OR runcast_threads.owner = ? OR runcast_threads.until < ?)
-RETURNING id, epoch, token, last_seq
+RETURNING id, epoch, token, last_seq, (SELECT COUNT(*) FROM runcast_notes n WHERE n.tenant = ? AND n.thread_id = ?)
 """
 HOLDER = """
-SELECT owner, until, token, last_seq, batch, batch_run, epoch FROM runcast_threads WHERE tenant = ? AND thread_id = ?
+SELECT owner, until, token, last_seq, batch, epoch FROM runcast_threads WHERE tenant = ? AND thread_id = ?
 """
 TRUNCATE = """
 UPDATE runcast_runs
@@ -37,29 +37,35 @@ RETURNING run_id
 
 # Appending. A thread is returned only if its batch fits right behind the last event, under the lease, for the first
 # time. A batch that only releases the lease has no name.
-_CLAIM = """
-WITH batches (tenant, thread_id, owner, token, first_seq, events, name, run, holder, until, now) AS (
+CLAIM = """
+UPDATE runcast_threads
+SET last_seq = last_seq + ?, batch = COALESCE(?, batch), owner = ?, until = ?, updated_at = COALESCE(?, updated_at)
+WHERE tenant = ? AND thread_id = ? AND owner = ? AND token = ? AND last_seq = ? - 1 AND COALESCE(batch, '') <> ?
+RETURNING id
+"""
+_CLAIM_ALL = """
+WITH batches (tenant, thread_id, owner, token, first_seq, events, name, holder, until, now) AS (
   VALUES {rows}
 ), free AS (
   SELECT t.id AS thread, b.* FROM batches b
   JOIN runcast_threads t ON t.tenant = b.tenant AND t.thread_id = b.thread_id ORDER BY t.id {skip_locked}
 )
 UPDATE runcast_threads
-SET last_seq = last_seq + free.events, batch = COALESCE(free.name, batch), batch_run = COALESCE(free.run, batch_run),
-    owner = free.holder, until = free.until, updated_at = COALESCE(free.now, updated_at)
+SET last_seq = last_seq + free.events, batch = COALESCE(free.name, batch), owner = free.holder, until = free.until,
+    updated_at = COALESCE(free.now, updated_at)
 FROM free
 WHERE id = free.thread AND runcast_threads.owner = free.owner AND runcast_threads.token = free.token
   AND last_seq = free.first_seq - 1 AND COALESCE(batch, '') <> COALESCE(free.name, ' ')
 RETURNING runcast_threads.tenant, runcast_threads.thread_id, id
 """
-_BATCH = ("TEXT", "TEXT", "TEXT", "BIGINT", "BIGINT", "BIGINT", "TEXT", "BIGINT", "TEXT", "BIGINT", "BIGINT")
+_BATCH = ("TEXT", "TEXT", "TEXT", "BIGINT", "BIGINT", "BIGINT", "TEXT", "TEXT", "BIGINT", "BIGINT")
 _CLAIM_ROW = "(" + ", ".join(f"CAST(? AS {type})" for type in _BATCH) + ")"
 
 
 @lru_cache
-def claim(batches: int, skip_locked: str) -> str:
+def claim_all(batches: int, skip_locked: str) -> str:
     """The claim for a number of batches."""
-    return _CLAIM.format(rows=", ".join([_CLAIM_ROW] * batches), skip_locked=skip_locked)
+    return _CLAIM_ALL.format(rows=", ".join([_CLAIM_ROW] * batches), skip_locked=skip_locked)
 
 
 _RENEW = """
@@ -82,12 +88,13 @@ def renew(leases: int, skip_locked: str) -> str:
     return _RENEW.format(rows=", ".join([_RENEW_ROW] * leases), skip_locked=skip_locked)
 
 
-REMEMBER_RUN = "UPDATE runcast_threads SET batch_run = ? WHERE id = ?"
-KNOWN_RUNS = "SELECT run_id, id, attempt FROM runcast_runs WHERE thread = ? AND run_id IN (?, ?)"
+PARENT = "SELECT id, attempt FROM runcast_runs WHERE thread = ? AND run_id = ?"
+RUN_NUMBER = f"SELECT id FROM runcast_runs WHERE thread = {_THREAD} AND run_id = ?"
 BEGIN_RUN = """
 INSERT INTO runcast_runs
   (thread, run_id, parent, edge, attempt, first_seq, started_at, wire_parent, mark, status)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'in_progress')
+ON CONFLICT (thread, run_id) DO NOTHING
 RETURNING id
 """
 END_RUN = """
@@ -225,7 +232,6 @@ POST_ANEW = POST.format(
 )
 NOTES = f"SELECT {_NOTE} FROM runcast_notes WHERE box IN {{}} ORDER BY at, id LIMIT ?"
 NOTES_ABOUT = f"SELECT {_NOTE} FROM runcast_notes WHERE tenant = ? AND {{}} = ? ORDER BY at, id"
-NOTES_OF_THREAD = "SELECT COUNT(*) FROM runcast_notes WHERE tenant = ? AND thread_id = ?"
 EXCHANGE = """UPDATE runcast_notes SET box = ?, tenant = ?, thread_id = ?, run_id = ?, body = ?, at = ?, until = ?
 WHERE id = ? AND box = ? AND body = ? RETURNING id"""
 UNPOST = "DELETE FROM runcast_notes WHERE id = ? AND box = ? AND body = ? RETURNING id"
@@ -246,7 +252,7 @@ RETURNING id, epoch
 BURY = """
 INSERT INTO runcast_threads (tenant, thread_id, epoch, token, created_at, updated_at) VALUES (?, ?, '', 1, ?, ?)
 ON CONFLICT (tenant, thread_id) DO UPDATE
-SET token = runcast_threads.token + 1, owner = NULL, until = NULL, batch = NULL, batch_run = NULL
+SET token = runcast_threads.token + 1, owner = NULL, until = NULL, batch = NULL
 WHERE runcast_threads.owner IS NULL OR runcast_threads.until < ?
 RETURNING id, epoch
 """
