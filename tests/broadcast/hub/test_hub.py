@@ -255,6 +255,26 @@ async def test_what_was_published_while_history_was_asked_in_vain_follows_the_gr
     await hub.aclose()
 
 
+async def test_all_that_is_published_while_one_reader_is_behind_waits_for_it_and_not_for_the_others() -> None:
+    log = Gated()
+    hub = a_hub(history=log.history)
+    here, behind = Reader("here"), Reader("behind")
+    await here.come(hub)
+    await behind.come(hub, Position(EPOCH, 1))
+    behind.last = 1
+    log.head = 4
+    for seq in (5, 6, 7):
+        await hub.publish(CHANNEL, [envelope(seq)])
+    assert (here.last, behind.last) == (7, 1)
+    log.may_answer.set()
+    await becomes(lambda: bool(behind.greetings))
+    await rested()
+    assert behind.last == 7
+    await hub.publish(CHANNEL, [envelope(8)])
+    assert (here.last, behind.last, here.faults, behind.faults) == (8, 8, [], [])
+    await hub.aclose()
+
+
 async def test_a_reader_of_a_thread_that_the_hub_does_not_know_waits_for_what_follows() -> None:
     log = Log()
     hub = a_hub(history=log.history)
