@@ -50,7 +50,7 @@ FOUND = (
     *("a question in a subgraph that a node runs", "all messages replaced", "pii of tool results"),
     "a question in a subgraph behind a tool that answers with a dict",
     *("an answer that a subgraph rewrites, behind a question", "an answer that a subgraph rewrites"),
-    "a node that takes calls out of its model's message",
+    *("a node that takes calls out of its model's message", "results of calls without ids"),
     *("a hook that changes the answer itself", "a hook that changes the user's message itself"),
     "an output that is a class of its own, and a subgraph with another state",
     *("supervisor: a swarm as an agent", "by hand: an agent below that summarises"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Annotated, Any, TypedDict
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.cache.memory import InMemoryCache
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -422,6 +422,21 @@ def edited() -> Any:
 @scene("asked again", turns=("hi", "again", Act.AGAIN, "on"))
 def again() -> Any:
     return chain(("a", saying(ONE, TWO, say("third"))))
+
+
+@scene("results of calls without ids", turns=("hi", "again", "more"))
+def nameless_results() -> Any:
+    """Their channel's reducer gives none either."""
+
+    class Added(TypedDict):
+        messages: Annotated[list[AnyMessage], operator.add]
+
+    async def tools(state: Any) -> Any:
+        made = state["messages"][-1].tool_calls
+        return {"messages": [ToolMessage("done", tool_call_id=each["id"]) for each in made]}
+
+    turns = saying(call("look", "c1"), ONE, call("look", "c2"), TWO, call("look", "c3"), say("last"))
+    return chain(("ask", turns), ("tools", tools), ("answer", turns), state=Added)
 
 
 @scene("stateful agents by name", turns=("hi", "again", "more"))

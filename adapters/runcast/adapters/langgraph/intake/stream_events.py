@@ -41,7 +41,7 @@ class StreamEvents:
         self._subgraphs = subgraphs
         self._messages: dict[str, _Streamed] = {}  # model run -> its message
         self._first: dict[str, Part | None] = {}  # model run -> its first token; None when more came
-        self._seen: set[str | None] = set()  # ids of tool results that are history, or have their part
+        self._seen: set[str] = set()  # ids of tool results that are history, or have their part
         self._steps: dict[Any, int] = {}  # namespace -> its latest checkpoint's step
 
     def parts(self, event: Mapping[str, Any]) -> list[Part]:
@@ -121,7 +121,9 @@ class StreamEvents:
     def _task(self, part: Part) -> list[Part]:
         data = part["data"]
         if "result" not in data:
-            self._seen.update(each.id for each in messages_in(data.get("input")) if each.type == "tool")
+            self._seen.update(
+                each.id for each in messages_in(data.get("input")) if each.type == "tool" and each.id
+            )
             return [part]
         place = SEPARATOR.join((*part["ns"], f"{data['name']}:{data['id']}"))
         meta = {"langgraph_node": data["name"], "langgraph_checkpoint_ns": place}
@@ -130,7 +132,9 @@ class StreamEvents:
         parts: list[Part] = []
         for message in messages_in(data["result"]):
             if message.type == "tool" and message.id not in self._seen:
-                self._seen.update([message.id] if message.id else [])
+                # a reducer may give no ids: `astream` gives one here, to the very message that is stored
+                message.id = message.id or f"{data['id']}:{message.tool_call_id}"
+                self._seen.add(message.id)
                 parts.append({"type": "messages", "ns": part["ns"], "data": (message, meta)})
         return [*parts, part]
 
