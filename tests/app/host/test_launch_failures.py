@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from ag_ui.core import RunFinishedEvent, RunStartedEvent, UserMessage
 
-from runcast.app import Busy, Cast
+from runcast.app import Busy, Cast, EventFunction
 from runcast.app.nodes import node
 from runcast.app.nodes.annotations import Annotation
 from runcast.app.nodes.handover import RunRequest, input_for
@@ -82,14 +82,17 @@ async def test_a_requested_run_begins_as_soon_as_there_is_room(monkeypatch: pyte
     monkeypatch.setattr(node, "POLL", 3_600.0)
     store, gated = MemoryStore(), Gated(1)
     async with (
-        Cast(RunLog(store), agents=[parrot], max_runs=1, recover="off") as worker,
+        Cast(
+            RunLog(store), agents=[parrot, EventFunction(gated, name="gated")], max_runs=1, recover="off"
+        ) as worker,
         Cast(RunLog(store), work=False) as front,
     ):
-        worker.register(gated, name="gated")
         busy = await worker.say("t1", "one", agent="gated")
         await knows(front, "parrot")
         waits = await front.say("t2", "two", agent="parrot")
-        await worker.node.look()
+        for _ in range(3):  # no ring is left that could begin it
+            await worker.node.look()
+            await asyncio.sleep(0.02)
         gated.open()
         await busy.result()
         async with asyncio.timeout(30):

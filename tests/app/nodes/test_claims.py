@@ -29,6 +29,7 @@ from runcast.app.nodes.waiting import Waiting, before
 from runcast.slim import MemoryStore, RunLog
 from tests.app.nodes.stage import until
 from tests.app.nodes.test_queue import idle, run_info, waiting, whole, words
+from tests.slim.logs import Gate
 
 
 class Asking(EventFunction):
@@ -171,3 +172,25 @@ async def test_a_run_that_ends_within_a_message_that_it_was_handed_has_an_end_al
         assert "TEXT_MESSAGE_START" not in types
         await whole(second)  # the note waits on, and the message has a run of its own
         assert second.run_id in [each.run_id for each in await cast.log.runs("t1")]
+
+
+async def test_the_note_of_a_message_that_was_handed_over_stays_until_the_message_is_stored() -> None:
+    """A process that died before would have lost it: the run holds it in memory alone."""
+    store, writes, agent = MemoryStore(), Gate(), Asking()
+    writes.guard(store)
+    async with Cast(RunLog(store), agents=[agent], recover="off") as cast:
+        first = await cast.say("t1", "one")
+        second = await cast.say("t1", "two", on_busy="steer")
+        await until(agent.has_take)
+        await agent.ask()
+        await cast.log.flush()
+        with writes.closed():
+            agent.goes_on.set()
+            await writes.reached()
+            looking = asyncio.create_task(cast.queue.begin_next("t1"))
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert [each.run_id for each in await cast.queue.waiting("t1")] == [second.run_id]
+        await looking
+        assert [(await whole(each)).run_id for each in (first, second)] == [first.run_id] * 2
+        await idle(cast)

@@ -89,7 +89,7 @@ async def test_a_lease_that_is_released_at_this_moment_is_not_lost(caplog: pytes
             while store.renewals < 2:  # noqa: ASYNC110  by another thread
                 await asyncio.sleep(0.002)
         answers.set()
-        await ending
+        await asyncio.wait_for(ending, 30)
         await log.append_many(THREAD, turn("r2"))
         assert (log.stats().leases_lost, log.stats().lost) == (0, 0)
         assert [run.status for run in await log.runs(THREAD)] == ["completed", "completed"]
@@ -104,6 +104,9 @@ async def test_a_snapshot_of_a_run_that_was_given_up_is_not_the_next_ones() -> N
         store.down = True
         for event in text("m", *"abcdef"):
             await log.append(THREAD, event, on_entry=lambda entry: {"of": entry.run_id})
+            async with asyncio.timeout(30):
+                while not log.stats().store_errors:  # noqa: ASYNC110  what comes now waits behind it
+                    await asyncio.sleep(0.001)
         store.down = False
         await log.append_many(THREAD, turn("r2"))
         assert [run.run_id for run in await log.runs(THREAD)] == ["r1", "r2"]

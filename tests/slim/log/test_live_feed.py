@@ -7,15 +7,19 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from itertools import pairwise
 from typing import Any
+from weakref import ReferenceType, ref
 
 import pytest
+from ag_ui.core import CustomEvent
 
 from runcast.slim.entry import Entry
-from runcast.slim.errors import StoreError
+from runcast.slim.errors import ReaderTooSlow, StoreError
 from runcast.slim.log import live_feed
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import MemoryStore
 from runcast.slim.stores.records import Key, StoredThread
+from runcast.slim.stores.wakeups import Watcher
+from runcast.slim.wire.codec import AnyEvent
 from tests.slim.log.test_writer import Counting
 from tests.slim.logs import THREAD, finished, started, text, turn
 
@@ -130,3 +134,47 @@ async def test_a_store_that_is_away_is_asked_again_after_a_pause(monkeypatch: py
         async with asyncio.timeout(60):
             assert (await waiting).seq == 1
     assert [later - before >= 0.1 for before, later in pairwise(times)] == [True, True]
+
+
+async def test_a_reader_that_goes_while_the_feed_opens_takes_no_other_with_it() -> None:
+    opens, opening = asyncio.Event(), asyncio.Event()
+
+    class Slow(MemoryStore):
+        async def watch(self, key: Key) -> Watcher:
+            opening.set()
+            await opens.wait()
+            return await super().watch(key)
+
+    async with RunLog(Slow(), derive="manual") as log:
+        first, other = Taken(log.attach(THREAD)), Taken(log.attach(THREAD))
+        await opening.wait()
+        await first.stop()
+        opens.set()
+        await log.append_many(THREAD, turn("r"))
+        async with asyncio.timeout(30):
+            while len(other.seqs) < 6:  # noqa: ASYNC110  it reads by itself
+                await asyncio.sleep(0)
+        await other.stop()
+        assert other.seqs == [1, 2, 3, 4, 5, 6]
+
+
+async def test_for_a_reader_that_does_not_read_no_more_is_kept_than_it_may_lack() -> None:
+    """Else it would grow the process, until it comes back and is cut."""
+    async with RunLog(MemoryStore(), derive="manual", reader_queue=10) as log:
+        await log.append_many(THREAD, [started("r"), *text("m", "a")])
+        async with aclosing(log.attach(THREAD)) as slow, aclosing(log.attach(THREAD)) as quick:
+            for reader in (slow, quick):
+                assert [(await anext(reader)).seq for _ in range(4)] == [1, 2, 3, 4]
+            stuck = asyncio.create_task(anext(slow))
+            await rested()
+            kept: list[ReferenceType[AnyEvent]] = []
+            for n in range(100):
+                event = CustomEvent(name="n", value=n)
+                await log.append_many(THREAD, [event])
+                kept.append(ref((await anext(quick)).event))
+                if not n:
+                    await stuck
+            del event
+            assert sum(each() is not None for each in kept) < 25
+            with pytest.raises(ReaderTooSlow):
+                assert not [each.seq async for each in slow if each.seq > 70]

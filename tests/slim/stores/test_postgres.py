@@ -312,3 +312,26 @@ async def test_the_migration_of_another_process_may_take_long(url: str):
         await opening
     assert await database.rows("SELECT count(*) FROM runcast_threads") == [(0,)]
     await database.close()
+
+
+async def test_a_database_that_is_closed_has_every_connection_back(url: str, monkeypatch: pytest.MonkeyPatch):
+    """Also the one of a caller that was cancelled while it gave its connection back."""
+    giving_back, gives_back, may = AsyncConnectionPool.putconn, asyncio.Event(), asyncio.Event()
+
+    async def give_back(pool: Any, connection: Any) -> None:
+        gives_back.set()
+        await may.wait()
+        await giving_back(pool, connection)
+
+    database = PostgresDatabase(url)
+    await database.open()
+    monkeypatch.setattr(AsyncConnectionPool, "putconn", give_back)
+    reader = asyncio.create_task(database.rows("SELECT 1"))
+    await gives_back.wait()
+    reader.cancel()
+    await asyncio.wait([reader])
+    closing = asyncio.create_task(database.close())
+    await asyncio.wait([closing], timeout=0.2)
+    assert not closing.done()
+    may.set()
+    await closing

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -248,15 +250,30 @@ async def test_many_threads_are_written_in_few_transactions(tmp_path: Path):
 async def test_a_read_waits_for_no_write_of_this_process(tmp_path: Path):
     database = SqliteDatabase(tmp_path / "runs.db")
     await database.open()
-    has_read = threading.Event()
+    writes, has_read = threading.Event(), threading.Event()
 
     def script() -> Script[bool]:
         yield Query("INSERT INTO runcast_meta VALUES ('half', 'done')")
+        writes.set()
         return has_read.wait(20)
 
     writing = asyncio.ensure_future(database.run(script()))
+    await asyncio.to_thread(writes.wait, 20)
     assert await database.rows("SELECT 1 FROM runcast_meta WHERE name = 'half'") == []
     has_read.set()
     assert await writing
     assert await database.rows("SELECT value FROM runcast_meta WHERE name = 'half'") == [("done",)]
     await database.close()
+
+
+async def test_a_new_file_that_another_process_holds_is_not_waited_for_for_ever(tmp_path: Path):
+    """SQLite itself does not wait when a file is switched to write-ahead logging."""
+    store = open_store(f"sqlite:///{tmp_path}/runs.db?patience_ms=40")
+    with closing(sqlite3.connect(tmp_path / "runs.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        async with asyncio.timeout(20):
+            with pytest.raises(StoreError, match="locked by another process"):
+                await store.open()
+        other.execute("COMMIT")
+        await take(store)
+    await store.close()

@@ -256,9 +256,10 @@ async def test_who_watches_a_file_hears_other_processes_also_after_a_look_that_f
         assert not watch.woken.is_set(), "nothing has changed since"
         watch.close()
         torn.line.calls = 1
-        while torn.line.calls:  # nobody watches: it looks no more
-            torn.line.calls = 0
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(20):
+            while torn.line.calls:  # nobody watches: it looks no more
+                torn.line.calls = 0
+                await asyncio.sleep(0.05)
 
 
 async def test_a_page_at_the_end_is_read_at_one_stroke(torn: Torn):
