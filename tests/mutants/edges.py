@@ -36,7 +36,7 @@ FAULTS: tuple[Fault, ...] = (
             "each.pruned and each.first_seq <= int(at) < each.last_seq for",
             "each.pruned and each.first_seq <= int(at) <= each.last_seq for",
         ),
-        ("not int(at) <= int(seq) <= head:", "not int(seq) <= head:"),
+        ("and int(at) <= int(seq) <= head", "and int(seq) <= head"),
         ("                if entry.run_id != run.run_id:\n                    break\n", ""),
         ("            await run.abandon()  # this reader", "            pass  # this reader"),
     ),

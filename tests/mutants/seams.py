@@ -17,7 +17,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     *faults(
         "app/runcast/app/http/sse.py",
-        ('if pruned or epoch not in ("", known) or not', "if pruned or not"),
+        ('wanted.epoch in ("", known) and int(at)', "int(at)"),
         ("            continue\n        except SlimError:", "            return\n        except SlimError:"),
     ),
     *faults(
@@ -202,8 +202,8 @@ FAULTS: tuple[Fault, ...] = (
         ("            if self._returns:\n                await asyncio.wait(self._returns)\n", ""),
         ("for seconds in (self._timeout, self._silence)]", "for seconds in (self._silence, self._timeout)]"),
         (
-            "                    pause = FIRST_PAUSE\n                    self._heard.set()",
-            "                    self._heard.set()",
+            "                    pause = FIRST_PAUSE\n                    self._outage",
+            "                    self._outage",
         ),
     ),
     *faults(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import time
 from collections.abc import AsyncIterator, Callable
@@ -305,6 +306,7 @@ async def test_whichever_call_of_redis_fails_nothing_is_lost_and_nothing_comes_t
         async with asyncio.timeout(60):
             while (await redis.ask("CLIENT", "LIST", "TYPE", "pubsub")).count(b"\n") != 2:  # noqa: ASYNC110  one each
                 await asyncio.sleep(0.01)
+    gc.collect()
 
 
 async def test_a_stream_that_forgot_is_mended_from_history() -> None:
