@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from typing import Any, ClassVar
 
+import httpx
 from ag_ui.core import AgentCapabilities
 
 from runcast.adapters import AdapterError, AgentSchemas
 from runcast.app import Cast
+from runcast.app.host.event_function import EventFunction
 from runcast.app.nodes.agent_descriptions import asked, described
 from runcast.slim import Redactor
 from tests.app.agents import parrot
+from tests.e2e.stage import everybody
 
 
 class Known:
@@ -59,6 +63,26 @@ async def test_an_agent_elsewhere_is_asked_first_and_described_without_an_answer
     assert (await asked(agent, None))["description"] == "asked"
     away: Any = Known(away=True)
     assert (await asked(away, None))["description"] == "not asked"
+
+
+class Slow(EventFunction):
+    """An agent whose schemas take long, as a graph's do at their first use."""
+
+    threads: ClassVar[set[int]] = set()
+
+    def schemas(self) -> AgentSchemas:
+        self.threads.add(threading.get_ident())
+        return {}
+
+
+async def test_schemas_are_not_made_on_the_event_loop() -> None:
+    async with Cast.open("memory://", agents=[Slow(parrot, name="slow")]) as cast:
+        transport = httpx.ASGITransport(cast.asgi(authorize=everybody))
+        async with httpx.AsyncClient(transport=transport, base_url="http://host") as http:
+            for path in ("/agents", "/agents/slow"):
+                assert (await http.get(path)).status_code == 200
+    assert Slow.threads
+    assert threading.get_ident() not in Slow.threads
 
 
 async def test_an_agent_that_says_nothing_of_itself_has_its_name() -> None:

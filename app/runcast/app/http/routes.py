@@ -45,7 +45,7 @@ from runcast.app.http.json_shapes import (
 from runcast.app.http.page import PageOptions
 from runcast.app.http.sse import holds, joined, live, of_run, past_of, position
 from runcast.app.http.thread_routes import message_of, run_row, thread_row
-from runcast.app.nodes.agent_descriptions import asked, described
+from runcast.app.nodes.agent_descriptions import all_described, asked
 from runcast.app.nodes.handover import OnBusy
 from runcast.app.nodes.requests import threads_of
 from runcast.app.runs.run import Run
@@ -70,10 +70,8 @@ async def agents(request: ApiRequest) -> Answer:
     """The host's agents: what they can do, take and show."""
     await request.allow_host()
     cast = request.cast
-    rows: Any = [
-        {**described(each, cast.options.redactor), "on_busy": _on_busy(cast, each.name)}
-        for each in cast.agents.values()
-    ]
+    found = await all_described(cast.agents.values(), cast.options.redactor)
+    rows: Any = [{**each, "on_busy": _on_busy(cast, each["name"])} for each in found]
     return Answer(AgentList(agents=rows))
 
 

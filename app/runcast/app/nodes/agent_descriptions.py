@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections.abc import Iterable
 from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
@@ -44,6 +45,12 @@ def described(adapter: Adapter, redactor: Redactor | None) -> AgentDescription:
     return {**row, "description": about} if about else row
 
 
+async def all_described(adapters: Iterable[Adapter], redactor: Redactor | None) -> list[AgentDescription]:
+    """The same of several agents. A graph's schemas take a second at their first use: live runs do not wait for them."""
+    every = list(adapters)
+    return await asyncio.to_thread(lambda: [described(each, redactor) for each in every])
+
+
 async def asked(adapter: Adapter, redactor: Redactor | None) -> AgentDescription:
     """The same, after an agent elsewhere was asked; one that does not answer is described as far as it is known."""
     if isinstance(adapter, Askable):
@@ -54,7 +61,7 @@ async def asked(adapter: Adapter, redactor: Redactor | None) -> AgentDescription
             logger.warning(
                 "agent %s does not describe itself: %s", adapter.name, str(error) or "no answer in time"
             )
-    return described(adapter, redactor)
+    return (await all_described([adapter], redactor))[0]
 
 
 def _without_secrets(value: Any, redactor: Redactor | None) -> Any:

@@ -20,7 +20,7 @@ import orjson
 
 from runcast.adapters import UnknownRun, drawing_of
 from runcast.app.errors import AppError, Busy, Closing, Full, Over, Overtaken
-from runcast.app.nodes.agent_descriptions import described
+from runcast.app.nodes.agent_descriptions import all_described
 from runcast.app.nodes.annotations import MARK
 from runcast.app.nodes.handover import RemoteAgent, RunRequest
 from runcast.app.nodes.orphans import recover_runs
@@ -257,12 +257,11 @@ class Node:
             await asyncio.sleep(self._cast.log.lease_ms / 3_000)
 
     async def _publish(self, lasting_ms: int) -> None:
-        if not self._cast.agents:
+        agents = list(self._cast.agents.values())
+        if not agents:
             return
-        rows = [
-            {**described(each, self._options.redactor), "drawing": asdict(drawing_of(each))}
-            for each in self._cast.agents.values()
-        ]
+        found = await all_described(agents, self._options.redactor)
+        rows = [{**row, "drawing": asdict(drawing_of(each))} for row, each in zip(found, agents, strict=True)]
         name = f"node {self._cast.log.owner}"
         await self.notes.leave(name, box=AGENTS, body=orjson.dumps(rows), lasting_ms=lasting_ms, replace=True)
 
