@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from ag_ui.core import RunAgentInput, UserMessage
+from ag_ui.core import Message, RunAgentInput, UserMessage
 from google.adk.agents import LlmAgent, SequentialAgent
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.apps import App, ResumabilityConfig
@@ -17,6 +17,7 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools import ToolContext
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
+from pydantic import TypeAdapter
 
 from runcast.adapters.adk import AdkOptions, AdkPlugin, AdkTranslator
 from runcast.adapters.adk.stream.parts import InnerPart, InnerRun
@@ -52,6 +53,12 @@ def two_at_once() -> LlmAgent:
     tools = [AgentTool(helper("a", text("of a"))), AgentTool(helper("b", text("of b")))]
     both = calls(call("a", {"request": "1"}), call("b", {"request": "2"}), call("a", {"request": "3"}))
     return agent("root", both, text("done"), tools=tools)
+
+
+def with_a_transfer_inside() -> LlmAgent:
+    passed = calls(call("transfer_to_agent", {"agent_name": "last"}))
+    inner = helper("inner", passed, sub_agents=[helper("last", text("last words"))])
+    return agent("root", calls(call("inner", {"request": "do"})), text("done"), tools=[AgentTool(inner)])
 
 
 def nested() -> LlmAgent:
@@ -275,3 +282,16 @@ def test_an_inner_run_whose_model_refuses_is_a_failed_subagent():
     [failed] = [it for it in events if it.type.value == "SUBAGENT_ERROR"]
     assert failed.code == "SAFETY"  # type: ignore[union-attr]
     assert events[-1].type.value == "RUN_FINISHED"
+
+
+@pytest.mark.parametrize("make", [one, two_at_once, nested, with_a_transfer_inside])
+async def test_what_was_said_inside_stays_when_the_client_goes_on(oracle: Oracle, make: Any):
+    """A client sends all that it shows, and no session has what is inside."""
+    stage = Stage(make())
+    await stage.say("hi")
+    before = stage.client(oracle)["messages"]
+    assert any(it.get("subagentRunId") for it in before)
+    shown = TypeAdapter(list[Message]).validate_python(before)
+    run = await stage.send([*shown, UserMessage(id="u2", content="more")])
+    assert "MESSAGES_SNAPSHOT" not in kinds(run)
+    assert stage.client(oracle)["messages"][: len(before)] == before

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from ag_ui.core import AssistantMessage, ReasoningMessage, RunAgentInput, ToolMessage, UserMessage
+from ag_ui.core import (
+    AssistantMessage,
+    MessagesSnapshotEvent,
+    ReasoningMessage,
+    RunAgentInput,
+    ToolCallResultEvent,
+    ToolMessage,
+    UserMessage,
+)
+from google.genai import types
 
 from runcast.adapters.adk.intake.corrections import corrections
 from runcast.adapters.adk.options import AdkOptions
-from tests.adapters.adk.fakes import agent, text
+from tests.adapters.adk.fakes import agent, call, text, turn
+from tests.adapters.adk.scenes import look
 from tests.adapters.adk.stage import Stage
 
 ASKED = UserMessage(id="u1", content="hi")
@@ -46,3 +56,22 @@ async def test_what_the_session_holds_is_not_restated():
     for shown in ([asked, answer], [asked, answer, news], [asked, answer, result], [news], []):
         assert corrections(input(*shown), None, session.events, "root", AdkOptions()) == []
     assert corrections(input(ASKED), None, [], "root", AdkOptions()) == []
+
+
+async def test_a_result_follows_the_call_that_the_client_lacks():
+    """The run was stopped between the words and the call; ADK sealed the call with a result."""
+    stage = Stage(agent("root", turn(types.Part(text="see "), call("look")), text("done"), tools=[look]))
+    await stage.say("hi")
+    session = await stage.session()
+    assert session is not None
+    asked, called, result, done = await stage.messages()
+    half = AssistantMessage(id=called.id, content="se")
+    news = UserMessage(id="u2", content="more")
+    shown = input(asked, half, news)
+    snapshot, late = corrections(shown, None, session.events[:3], "root", AdkOptions())
+    assert isinstance(snapshot, MessagesSnapshotEvent)
+    assert [it.id for it in snapshot.messages] == [asked.id, called.id, news.id]
+    assert isinstance(late, ToolCallResultEvent)
+    assert late.message_id == result.id
+    behind = input(asked, called, news, result, done)  # a client that shows it there keeps it
+    assert corrections(behind, None, session.events, "root", AdkOptions()) == []

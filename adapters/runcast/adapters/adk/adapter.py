@@ -38,7 +38,7 @@ from runcast.adapters.adk.plain_values import changes, plain, visible
 from runcast.adapters.adk.running.active_runs import ActiveRun, ActiveRuns
 from runcast.adapters.adk.running.client_side import asking, client_side
 from runcast.adapters.adk.running.kept_session import KeptSession
-from runcast.adapters.adk.running.observers import RunObserver, has_agent_tools, merged, straight
+from runcast.adapters.adk.running.observers import RunObserver, agent_tools, merged, straight
 from runcast.adapters.adk.running.resumption import Resumption, entry
 from runcast.adapters.adk.running.returned import Results, Returning, Sealing
 from runcast.adapters.adk.running.runner import (
@@ -95,7 +95,7 @@ class AdkAdapter:
         self.name: str = self._root.name
         self._agents = descriptions(self._root)
         self._speakers, self._asking = speakers(self._root), asking(self._root)
-        self._has_agent_tools = has_agent_tools(self._root)
+        self._agent_tools = agent_tools(self._root)
         self._adds = overrides("after_agent_callback", self._runner.plugin_manager.plugins, tree(self._root))
         resumability = self._runner.resumability_config
         self._resumable = resumability is not None and resumability.is_resumable
@@ -234,7 +234,7 @@ class AdkAdapter:
     ) -> AsyncGenerator[Part, None]:
         """The runner's events for these messages, one invocation after the other."""
         service = ReadOnce(self._runner.session_service, run.mark)
-        box: asyncio.Queue[Any] | None = asyncio.Queue(BOX) if self._has_agent_tools else None
+        box: asyncio.Queue[Any] | None = asyncio.Queue(BOX) if self._agent_tools else None
         put = straight(translator.aside) if box is None else box.put
         results = Results()
         mine = [Steering(run, service, put), Returning(results), RunObserver(put)]
@@ -333,6 +333,7 @@ class AdkAdapter:
                     self._root.name,
                     options,
                     fork=None if it.plan.before is None else it.plan,
+                    agent_tools=self._agent_tools,
                 ),
             ),
         )

@@ -179,11 +179,10 @@ class RunObserver(Observer):
             await self.observed(self._runs.end(invocation_context, error))
 
 
-def has_agent_tools(root: Any) -> bool:
-    """Whether an agent of the tree has another agent as a tool."""
-    return any(
-        isinstance(tool, AgentTool) for one in tree(root) for tool in getattr(one, "tools", None) or ()
-    )
+def agent_tools(root: Any) -> frozenset[str]:
+    """The names of the agents that agents of the tree have as tools."""
+    tools = (tool for one in tree(root) for tool in getattr(one, "tools", None) or ())
+    return frozenset(tool.name for tool in tools if isinstance(tool, AgentTool))
 
 
 async def merged(events: AsyncGenerator[Event, None], box: asyncio.Queue[Any]) -> AsyncGenerator[Any, None]:
