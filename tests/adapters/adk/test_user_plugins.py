@@ -213,6 +213,14 @@ async def test_a_client_shows_what_the_session_holds(oracle: Oracle, shape: str,
         await stage.check(oracle)
 
 
+async def test_the_plugins_of_a_run_are_not_logged_in_every_run(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO")
+    stage = Stage(agent("root", text("hello")), plugins=[Replaces("mine")])
+    for said in ("one", "two"):
+        await stage.say(said)
+    assert [each for each in caplog.messages if "registered" in each] == ["Plugin 'mine' registered."]
+
+
 async def test_files_that_a_plugin_stores_are_shown_as_stored(oracle: Oracle):
     stage = Stage(agent("root", text("nice")), plugins=[SaveFilesAsArtifactsPlugin()])
     image = ImagePart(source=DataSource(value="aGk=", mime_type="image/png"))

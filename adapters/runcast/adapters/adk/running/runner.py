@@ -73,7 +73,8 @@ class _RunPlugins(PluginManager):
     """The user's plugins and those of one run, which need no callback for each streamed event."""
 
     def __init__(self, users: PluginManager, first: Sequence[BasePlugin], last: Sequence[BasePlugin]) -> None:
-        super().__init__([*first, *users.plugins, *last])
+        super().__init__()
+        self.plugins = [*first, *users.plugins, *last]  # registering each would log a line in every run
         self._users = users
         self._first = first
 
