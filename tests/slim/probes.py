@@ -66,7 +66,6 @@ BORDERS = [
     whole("text before any run", "first-event", text()),
     whole("a finish before any run", "first-event", finished()),
     whole("a step before any run", "first-event", step()),
-    whole("an unknown type before any run", "first-event", event("NEWS")),
     whole("a run inside a run", "run-active", started(), started("r2")),
     whole("the same run again inside itself", "run-active", started(), text(), started()),
     whole("a second run", None, started(), finished(), started("r2"), finished("r2")),
@@ -257,6 +256,8 @@ CHUNKS = [
 
 UNCHECKED = [  # what the client lets pass; some of it `strict` does not
     inside("an unknown type", None, event("NEWS", weight=1)),
+    whole("an unknown type before any run", None, event("NEWS"), started(), finished()),
+    whole("an unknown type behind an error", None, started(), failed(), event("NEWS")),
     whole("no end", None, started(), text()),
     whole("nothing at all", None),
     whole("another run's finish", None, started("r1"), finished("r2")),

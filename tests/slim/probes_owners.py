@@ -322,7 +322,6 @@ NULLS = [
             ([], event("CUSTOM", name="n", value=1, **NULL)),
             ([], event("RAW", event=1, **NULL)),
             ([], event("TEXT_MESSAGE_CHUNK", messageId="m", **NULL)),
-            ([], event("NEWS", **NULL)),
             ([], {**snapshot(), **NULL}),
             ([], finished(**NULL)),
             ([], failed(**NULL)),

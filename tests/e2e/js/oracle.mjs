@@ -2,7 +2,7 @@
 //
 //   {"op": "verify",   "events": [...]}                        verifyEvents alone
 //   {"op": "pipeline", "events": [...]}                        enforceEvents -> transformChunks -> verifyEvents
-//   {"op": "accepts",  "events": [...]}                        transformChunks -> verifyEvents; `passed` counts events that went in
+//   {"op": "accepts",  "events": [...]}                        the same without shapes; `passed` counts events that went in
 //   {"op": "chunks",   "events": [...]}                        transformChunks alone
 //   {"op": "apply",    "events": [...], "messages"?, "state"?} defaultApplyEvents alone, on a client that holds these
 //                                                              ("expand": true runs transformChunks first)
@@ -29,7 +29,8 @@ import {
 import * as earlier from "ag-ui-client-earlier";
 import jsonpatch from "fast-json-patch";
 import { from, lastValueFrom, Observable } from "rxjs";
-import { ignoreElements, tap, toArray } from "rxjs/operators";
+import { filter, ignoreElements, tap, toArray } from "rxjs/operators";
+import { EventType } from "@ag-ui/core";
 import { EventSchema } from "@ag-ui/core/schemas";
 
 EventEmitter.defaultMaxListeners = 0;
@@ -63,7 +64,8 @@ async function through(events, ...operators) {
 /** What the client's pipeline says of events that have their shape: how many went in before the first complaint. */
 async function accepts(events) {
   let taken = 0;
-  const counted = from(events).pipe(tap(() => (taken += 1)), transformChunks(), verifyEvents());
+  const known = ({ type }) => type in EventType; // `enforceEvents` drops the others
+  const counted = from(events).pipe(tap(() => (taken += 1)), filter(known), transformChunks(), verifyEvents());
   try {
     await lastValueFrom(counted.pipe(ignoreElements()), { defaultValue: null });
     return { ok: true, passed: taken };

@@ -37,6 +37,8 @@ CLIENTS = [each for each in [*ORDER, *OWNERSHIP] if each not in UNCHECKED]
 S1, S2 = {"subagentRunId": "s1"}, {"subagentRunId": "s2"}
 STRICT = {
     "an unknown type": ("unknown-type", 1),
+    "an unknown type before any run": ("unknown-type", 0),
+    "an unknown type behind an error": ("unknown-type", 2),
     "no end": ("truncated-stream", 2),
     "nothing at all": ("no-run", 0),
     "another run's finish": ("run-finished-wrong-run-id", 1),

@@ -13,9 +13,9 @@ messages, reasoning spans, steps, subagents. Three groups of rules:
    messages share). A snapshot rewrites the books, the input that RUN_STARTED echoes only adds to them, a result
    owns its own message.
 
-The profile `client` is `transformChunks` and `verifyEvents` of `@ag-ui/client` 1.0.0: the same first offender in
-every stream of events that have their shape from the schema (with `explicit_nulls`, since these functions see the
-wire). A chunk is judged by the events it stands for. `strict` adds the rules that the text of 1.0 has and that client
+The profile `client` is the pipeline of `@ag-ui/client` 1.0.0: the same first offender in every stream of events that have
+their shape from the schema (with `explicit_nulls`, since the client sees the wire). An event of an unknown type is dropped
+wherever it comes, and a chunk is judged by the events it stands for. `strict` adds the rules that the text of 1.0 has and that client
 does not check, marked in `RULES`; the client's own rules come first.
 
 **After a violation.** The client stops at its first one; this verifier continues, so that a log can name every
@@ -143,12 +143,12 @@ class Verifier:
     def _judge(self, event: AnyEvent) -> Complaint | None:
         if isinstance(event, _Border):
             return self._judge_border(event)
-        if self._phase != "running":
-            return self._about_run(_OUT_OF_PLACE[self._phase])
         move = nearest(MOVES, type(event))
-        if move is not None:
-            return move(self._run, event)
-        return null_extra(event) or (complain("unknown-type", _type(event)) if self._strict else None)
+        if move is None and not isinstance(event, CHUNKS):  # the client drops it before it looks at the order
+            return complain("unknown-type", _type(event)) if self._strict else None
+        if self._phase != "running" or move is None:
+            return self._about_run(_OUT_OF_PLACE[self._phase])
+        return move(self._run, event)
 
     def _judge_border(self, event: _Border) -> Complaint | None:
         if _type(event) not in _MAY_COME[self._phase]:
