@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from itertools import pairwise
@@ -12,6 +13,8 @@ from weakref import ReferenceType, ref
 import pytest
 from ag_ui.core import CustomEvent
 
+from runcast.slim.archive import pages
+from runcast.slim.archive.beside import HEAVY
 from runcast.slim.entry import Entry
 from runcast.slim.errors import ReaderTooSlow, StoreError
 from runcast.slim.log import live_feed
@@ -19,7 +22,7 @@ from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import MemoryStore
 from runcast.slim.stores.records import Key, StoredThread
 from runcast.slim.stores.wakeups import Watcher
-from runcast.slim.wire.codec import AnyEvent
+from runcast.slim.wire.codec import AnyEvent, decode
 from tests.slim.log.test_writer import Counting
 from tests.slim.logs import THREAD, finished, started, text, turn
 
@@ -178,3 +181,30 @@ async def test_for_a_reader_that_does_not_read_no_more_is_kept_than_it_may_lack(
             assert sum(each() is not None for each in kept) < 25
             with pytest.raises(ReaderTooSlow):
                 assert not [each.seq async for each in slow if each.seq > 70]
+
+
+async def test_a_large_event_is_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For readers here, for those in another process, and for pages: its models hold up no other run."""
+    readers: list[threading.Thread] = []
+
+    def noting(data: bytes, *, legacy: bool = True) -> AnyEvent:
+        if len(data) >= HEAVY:
+            readers.append(threading.current_thread())
+        return decode(data, legacy=legacy)
+
+    monkeypatch.setattr(pages, "decode", noting)
+    store = MemoryStore()
+    async with RunLog(store, flush_ms=1) as here, RunLog(store, flush_ms=1) as there:
+        await here.append(THREAD, started())
+        taken = [Taken(each.attach(THREAD)) for each in (here, there)]
+        await asyncio.sleep(0.05)
+        await here.append(THREAD, CustomEvent(name="n", value=["x" * 100] * (HEAVY // 50)))
+        await here.append(THREAD, finished())
+        async with asyncio.timeout(20):
+            while not all(each.seqs == [1, 2, 3] for each in taken):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert len(await there.entries(THREAD)) == 3
+        for each in taken:
+            await each.stop()
+    assert len(readers) >= 3
+    assert threading.main_thread() not in readers
