@@ -1,4 +1,4 @@
-"""The short way of a token gives what the long way gives."""
+"""Tokens: the short way of one gives what the long way gives, and each call gets its own."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from typing import Any
 
 import pytest
 from ag_ui.core import Event, RawEvent
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.tools import tool
 
 from runcast.adapters import RunIds, translate_sync
 from runcast.adapters.langgraph import LangGraphTranslator
+from runcast.adapters.langgraph.options import Stream
+from tests.adapters.langgraph.fakes import StreamingModel, calls, piece, say
 from tests.adapters.langgraph.recordings import load, recordings
+from tests.adapters.langgraph.scenes.book import agent
+from tests.adapters.langgraph.stage import Stage, over_both_streams
 
 INNER = ("tools:t1",)
 
@@ -74,3 +80,33 @@ def test_what_was_recorded_is_the_same_by_both_ways(path: Any):
     for run in range(len(recording.runs)):
         given = recording.parts(run)
         assert translated(given, raw=False) == translated(given, raw=True)
+
+
+@tool
+def look(q: str) -> str:
+    """Look."""
+    return f"found {q}"
+
+
+@over_both_streams
+@pytest.mark.parametrize("again", [False, True], ids=["once", "with each piece"])
+async def test_arguments_of_a_subagents_call_that_has_its_callers_id(stream: Stream, again: bool) -> None:
+    """Some models count their calls from one, and some servers send the id with each piece."""
+    pieces = (piece("look", '{"q":', "c1"), piece(None, '"x"}', "c1" if again else None))
+    turns = [[calls(each) for each in pieces], say("below")]
+    below = create_agent(StreamingModel(turns=turns), [look], name="below")
+
+    @tool
+    async def ask(q: str) -> str:
+        """Ask an agent below."""
+        found = await below.ainvoke({"messages": [("user", q)]})
+        return str(found["messages"][-1].content)
+
+    stage = Stage(stream=stream).play(
+        agent([calls(piece("ask", '{"q":"y"}', "c1"))], say("all"), tools=[ask])
+    )
+    told: dict[str, str] = {}
+    for event in await stage.send("hi", messages=stage.input("hi").messages):
+        if event.type == "TOOL_CALL_ARGS":
+            told[event.tool_call_id] = told.get(event.tool_call_id, "") + event.delta
+    assert sorted(told.values()) == ['{"q":"x"}', '{"q":"y"}'], told

@@ -23,10 +23,11 @@ from runcast.slim.values.type_guards import as_mapping
 class OpenCall:
     """A tool call. Its name, id and arguments may come in any order and any number of chunks."""
 
-    __slots__ = ("args", "emitted", "has_args", "id", "name", "repeated")
+    __slots__ = ("args", "emitted", "given", "has_args", "id", "name", "repeated")
 
     def __init__(self) -> None:
         self.id = ""
+        self.given = ""  # the id as the model gave it: perhaps not the one that is emitted
         self.name = ""
         self.args = ""  # argument text that is not emitted yet
         self.emitted = False  # TOOL_CALL_START is out
@@ -58,7 +59,8 @@ class CallChunks:
             self.calls.append(call)
             if index is not None:
                 self._by_index[index] = call
-        call.id = call.id or call_id or ""
+        call.given = call.given or call_id or ""
+        call.id = call.id or call.given
         call.name = call.name or entry.get("name") or ""
         call.args += entry.get("args") or ""
         return call
@@ -66,9 +68,9 @@ class CallChunks:
     def _find(self, index: int | None, call_id: str | None) -> OpenCall | None:
         call = self._by_index.get(index) if index is not None else None
         if call is None and index is None and self.calls:
-            same = [each for each in self.calls if call_id and each.id == call_id]
+            same = [each for each in self.calls if call_id and each.given == call_id]
             call = same[0] if same else (self.calls[-1] if not call_id else None)
-        if call is not None and call_id and call.id and call.id != call_id:
+        if call is not None and call_id and call.given and call.given != call_id:
             return None  # the index was used again for another call
         return call
 
