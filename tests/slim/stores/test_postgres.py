@@ -307,7 +307,7 @@ async def test_the_migration_of_another_process_may_take_long(url: str):
         await other.execute("SELECT pg_advisory_xact_lock(%s)", (postgres.MIGRATION_LOCK,))
         database = PostgresDatabase(url, timeout_ms=600)
         opening = asyncio.ensure_future(database.open())
-        await asyncio.wait([opening], timeout=1.0)  # longer than any other lock is waited for
+        await asyncio.wait([opening], timeout=0.75)  # longer than any other lock is waited for
         await other.rollback()
         await opening
     assert await database.rows("SELECT count(*) FROM runcast_threads") == [(0,)]
