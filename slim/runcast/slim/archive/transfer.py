@@ -41,16 +41,14 @@ from runcast.slim.stores.records import (
 from runcast.slim.values.identifiers import identifier
 from runcast.slim.wire.codec import decode, encode
 
-FORMAT = 1
-WITH_RAWS = 2  # the same, and lines with raw parts
+FORMAT, WITH_RAWS = 1, 2  # the second has lines with raw parts too
 PAGE = 1_000
 EDGES: tuple[Edge, ...] = get_args(Edge)
 ENDS: tuple[RunStatus, ...] = ("completed", "failed", "interrupted", "cancelled", "truncated")
 LONGEST_EPOCH = 64  # as readers bring it back
 LONGEST_RUN_ID = 4_096  # a subagent's id holds its parents' ids
 LATEST = 2**53  # milliseconds that every store and every reader can hold
-LONGEST_TITLE = 1_000  # characters
-LONGEST_REASON = 240  # of an error in one line, whatever it quotes
+LONGEST_TITLE, LONGEST_REASON = 1_000, 240  # characters; a reason is one line, whatever it quotes
 MARK, RAW = b',"event":', b',"raw":'
 BESIDE = b'{"beside":'  # begins a line of what is kept outside the log; a host imports it
 Line = dict[str, Any]
@@ -286,9 +284,8 @@ class Importer:
                 NewEvent(self._next, _time(fields, "at", self._now), type_of(event), encode(event))
             )
         except (KeyError, TypeError, ValueError, WireError) as error:
-            raise WireError(
-                f"line {number} is not a line of an exported thread ({shorten(str(error), LONGEST_REASON)})"
-            ) from error
+            why = shorten(str(error), LONGEST_REASON)
+            raise WireError(f"line {number} is not a line of an exported thread ({why})") from error
         if self._run is None:
             raise WireError(f"line {number}: an entry before any run")
         self._next += 1
