@@ -38,9 +38,7 @@ class StepControl(RunControl):
 
     def __init__(self) -> None:
         super().__init__()
-        self.waits: Sequence[
-            Part
-        ] = ()  # what the graph sent that stands at a breakpoint that nobody has answered
+        self.waits: Sequence[Part] = ()  # what the graph sent that stands at a breakpoint that has no answer
         self.take: Take | None = None  # gives the messages that wait
         self._stepped = False
 

@@ -72,7 +72,7 @@ class Prepared:
     metadata: Mapping[str, Any]
     context: Any
     waits: Sequence[Part] = ()
-    """What the graph asks that stands at a breakpoint that nobody answered: the run asks, and runs nothing."""
+    """What the graph asks that stands at a breakpoint without an answer: the run asks, and runs nothing."""
 
 
 class Preparation:
@@ -262,7 +262,7 @@ class Preparation:
         return {"configurable": configurable}
 
     def _found(self, state: Any, thread: Thread | None) -> Thread | None:
-        """The thread by the checkpointer or the snapshot; None for a snapshot whose checkpoint is gone."""
+        """The thread by the checkpointer or the snapshot; None for a snapshot that lost its checkpoint."""
         if thread is None:
             return self._thread(state)
         checkpoint = _checkpoint_of(state)

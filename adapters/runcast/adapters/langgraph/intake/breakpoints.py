@@ -1,4 +1,4 @@
-"""Whether a graph that is to go on stands at a breakpoint that nobody has answered, or runs one that has not begun.
+"""Whether a graph that is to go on stands at a breakpoint without an answer, or runs one that has not begun.
 
 LangGraph stops at a static breakpoint once, and notes nothing: the next run without input goes past it. A run that broke
 off before its question was out must ask it again. Knows `interrupt_before`, `interrupt_after` and a checkpoint's versions; reads nothing.

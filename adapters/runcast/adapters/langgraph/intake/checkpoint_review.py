@@ -152,7 +152,7 @@ class Review:
         return min(last[-1:] + began)
 
     def taken(self) -> list[Message]:
-        """The newest messages of the input that the graph took while it ran: the run that broke off may not have said so."""
+        """The newest messages of the input that the graph took while it ran: the log of the run that broke off may lack them."""
         said = list(
             takewhile(
                 lambda each: each.role == "user" and each.id != self.turn, reversed(self._input.messages)
