@@ -295,3 +295,16 @@ async def test_what_was_said_inside_stays_when_the_client_goes_on(oracle: Oracle
     run = await stage.send([*shown, UserMessage(id="u2", content="more")])
     assert "MESSAGES_SNAPSHOT" not in kinds(run)
     assert stage.client(oracle)["messages"][: len(before)] == before
+
+
+async def test_what_was_said_inside_stays_before_a_message_that_is_asked_again(oracle: Oracle):
+    stage = Stage(one())
+    await stage.say("hi")
+    before = stage.client(oracle)["messages"]
+    shown = TypeAdapter(list[Message]).validate_python(before)
+    asked = UserMessage(id="u2", content="more")
+    await stage.send([*shown, asked])
+    await stage.send([*shown, asked])
+    client = stage.client(oracle)["messages"]
+    assert client[: len(before)] == before
+    assert [it["role"] for it in client[len(before) :]] == ["user", "assistant"]

@@ -56,8 +56,10 @@ def corrections(
     """
     shown = list(input.messages if resume is None or resume.history is None else resume.history)
     held = messages_from_events(live_events(events), root=root, options=options)
+    answers = {it.tool_call_id for it in held if it.role == "tool"}
     if fork is not None:
-        return [_forked(held, fork)]
+        inside = _inside_tools(shown, held, answers, agent_tools)
+        return [_forked(_with(shown, inside, held), fork)]
     known = {message.id for message in shown}
     people = [message.id for message in reversed(held) if message.role == "user"]
     asked = next((each for each in people if each in known), None)
@@ -68,7 +70,6 @@ def corrections(
     after = shown[at + 1 :]
     end = next((n for n, message in enumerate(after) if message.role == "user"), len(after))
     output = [message for message in after[:end] if message.role in OUTPUT]
-    answers = {it.tool_call_id for it in held if it.role == "tool"}
     stays = {it.id for it in held} | _inside_tools(output, held, answers, agent_tools)
     gone = [
         it.id
@@ -131,6 +132,16 @@ def _inside_tools(
         ):
             found.add(message.id)
             calls |= _calls(message).keys()
+    return found
+
+
+def _with(shown: Sequence[Message], inside: Collection[str], held: Sequence[Message]) -> list[Message]:
+    """These messages with those inside tools, each behind the one that it follows at the client."""
+    found, at = list(held), 0
+    for message in shown:
+        if message.id in inside:
+            found.insert(at, message)
+        at = next((n + 1 for n, it in enumerate(found) if it.id == message.id), at)
     return found
 
 
