@@ -10,22 +10,26 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         REDACTION + "stream_redactor.py",
         (
-            '                            fields["metadata"] is None\n                            and',
-            "                            True\n                            and",
+            '                and fields["metadata"] is None\n                and fields["raw_event"] is None\n                and not event.__pydantic_extra__\n            ):\n                recent',
+            '                and fields["raw_event"] is None\n                and not event.__pydantic_extra__\n            ):\n                recent',
         ),
         (
-            '                            and fields["raw_event"] is None\n                            and not event.__pydantic_extra__\n',
-            '                            and fields["raw_event"] is None\n',
+            "            and not (_carries(event) and (data is None or self._may_hold(data)))\n",
+            "",
         ),
         (
-            "                        or not (data is None or self._may_hold(data))",
-            "                        or True",
+            "    if event.metadata is not None or event.raw_event is not None or event.__pydantic_extra__:",
+            "    if event.metadata is not None or event.raw_event is not None:",
+        ),
+        ("    return part == _CHUNK and event.__dict__[name] is not None", "    return False"),
+        (
+            "                fields[content] is None\n                and",
+            "                True\n                and",
         ),
         (
-            "                    fields[content] is None\n                    and",
-            "                    True\n                    and",
+            "        elif part == _START:\n            self._streams = ({}, {}, {})\n        else:",
+            "        elif part != _START:",
         ),
-        ("                if texts or thoughts or arguments:", "                if False:"),
         ("        out = self._before(event)\n", "        out = []\n"),
         ("        if self._always or len(delta) > CONTEXT or", "        if len(delta) > CONTEXT or"),
         ("        if self._scanner.wakes(delta):\n            return False\n", ""),
@@ -53,11 +57,14 @@ FAULTS: tuple[Fault, ...] = (
             "        released = text[since:wait] if not inside else self._redactor.replaced(text[since:wait], inside[:1])\n",
         ),
         (
-            "            return self._redact_event(event, data) if self._may_hold(data) else event",
+            "            return self._redact_event(event, data) if data is None or self._may_hold(data) else event",
             "            return event",
         ),
-        ("        if self._may_hold(data):\n            return self._redact_event(event, data)\n", ""),
-        ("        if outline in self._familiar.outlines:", "        if True:"),
+        (
+            "            if self._may_hold(data):\n                return self._redact_event(event, data)\n",
+            "",
+        ),
+        ("        if outline not in self._familiar.outlines:", "        if False:"),
         ("        if len(self._harmless) < REMEMBERED:", "        if True:"),
     ),
     *faults(
@@ -115,19 +122,15 @@ FAULTS: tuple[Fault, ...] = (
         ),
         ("if any(each.start < last.end for last, each in pairwise(every)):", "if False:"),
         (
-            "            return not (is_reference(value) or value.lower() == name.lower())\n        if value",
+            "            return not (is_reference(value) or value.lower() in (name.lower(), *KEPT))\n        if value",
             "            return True\n        if value",
         ),
         ("            return not is_schema_text(value)", "            return True"),
         ("return not (itself or is_harmless(value) or", "return not (itself or is_reference(value) or"),
         ("_is_compared(lead, value) or _is_prose(text, found))", "_is_compared(lead, value))"),
         ("is_harmless(value) or _is_compared(lead, value)", "is_harmless(value)"),
-        ("escapes < depth or escapes % (2 * (depth + 1)) == depth:", "escapes == depth:"),
-        (
-            "            if depth == 0:\n                return Finding(at, position, quote)",
-            "            return Finding(at, position, quote)",
-        ),
-        ("            position = len(text) if closer is None else closer.end()", "            pass"),
+        (" or self.mentions(unescaped(data)))", ")"),
+        ("        if _UNEQUAL.search(lead.group()) and not looks_unlike_a_word(value):", "        if False:"),
         ("        elif each.end > last.end:", "        elif False:"),
         (
             "                if match[group] and (check is None or check(match.group())):",
@@ -137,10 +140,24 @@ FAULTS: tuple[Fault, ...] = (
             "            if each.start < start < each.end:\n                start = each.start",
             "            pass",
         ),
+    ),
+    *faults(
+        REDACTION + "value_extent.py",
+        ("escapes < depth or escapes % (2 * (depth + 1)) == depth:", "escapes == depth:"),
+        (
+            "            if depth == 0:\n                return Finding(at, position, quote)",
+            "            return Finding(at, position, quote)",
+        ),
+        ("            position = len(text) if closer is None else closer.end()", "            pass"),
         ("_SHORTEST = 4  #", "_SHORTEST = 9  #"),
+        ("        elif len(mark) < len(quote):", "        elif False:"),
+        ("            if closer is not None and len(closer.group()) < len(quote)", "            if False"),
+        ("(_LINE if whole_line else _BARE).match(text, at)", "_BARE.match(text, at)"),
     ),
     *faults(
         REDACTION + "key_names.py",
+        ("        certain = suffix in STAGES or suffix.isdecimal()", "        certain = True"),
+        ('and words(base)[-1:] != ("token",) and', "and"),
         ('        if " ".join(parts[-2:]) in HARMLESS_NAMES:\n            return False\n', ""),
         ("range(1, self._longest + 1)", "range(1, self._longest)"),
         ("and not last.endswith(_HARMLESS_JOINED)", ""),
@@ -173,10 +190,6 @@ FAULTS: tuple[Fault, ...] = (
             "        text, since = context + stream.held + stream.owed, len(context)\n        if not",
             '        context = ""\n        text, since = context + stream.held + stream.owed, len(context)\n        if not',
         ),
-    ),
-    *faults(
-        "slim/runcast/slim/redaction/scanner.py",
-        ("(_LINE if whole_line else _BARE).match(text, at)", "_BARE.match(text, at)"),
     ),
     *faults(
         "slim/runcast/slim/redaction/redactor.py",

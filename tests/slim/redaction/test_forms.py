@@ -18,7 +18,14 @@ from runcast.slim.redaction.secret_values import (
     looks_generated,
     looks_random,
 )
-from tests.slim.redaction import general_forms, learned_forms, more_forms, newer_forms, wider_forms
+from tests.slim.redaction import (
+    general_forms,
+    learned_forms,
+    more_forms,
+    newer_forms,
+    staged_forms,
+    wider_forms,
+)
 from tests.slim.redaction.forms import HARMLESS, SECRETS
 
 REDACTOR = Redactor()
@@ -32,6 +39,7 @@ SECRET = {
     "fourth": wider_forms.secrets(),
     "general": general_forms.secrets(),
     "learned": learned_forms.secrets(),
+    "staged": staged_forms.secrets(),
 }
 HARMLESS_TEXTS = {
     "first": HARMLESS,
@@ -40,6 +48,7 @@ HARMLESS_TEXTS = {
     "fourth": wider_forms.harmless(),
     "general": general_forms.harmless(),
     "learned": learned_forms.harmless(),
+    "staged": staged_forms.harmless(),
 }
 EVERY = [*(text for each in SECRET.values() for text, _ in each), *chain(*HARMLESS_TEXTS.values())]
 texts = pytest.mark.parametrize("text", EVERY)
@@ -105,6 +114,20 @@ def test_a_name_and_its_operator_at_the_end_of_a_string_swallow_no_json(document
         assert streamed(text) == REDACTOR.text(text)
     assert REDACTOR.text('{"password": ",}"}') == '{"password": "[redacted]"}'
     assert REDACTOR.text('{"password":}') == '{"password":}'
+
+
+@pytest.mark.parametrize(
+    "broken", ['{"credentials": {', '{"credentials": {"a": ["b', '{"auth": {"token": [1, {']
+)
+def test_an_object_that_breaks_off_inside_a_string_swallows_nothing_behind_it(broken: str):
+    document = {"a": f"log: {broken}", "b": [1, {"c": "d"}]}
+    for text in (json.dumps(document), json.dumps({"x": json.dumps(document), "y": "z"})):
+        redacted = json.loads(REDACTOR.text(text))
+        assert redacted.get("y", "z") == "z"
+        inner = json.loads(redacted["x"]) if "x" in redacted else redacted
+        assert inner["b"] == document["b"]
+        assert inner["a"].startswith("log: {")
+        assert streamed(text) == REDACTOR.text(text)
 
 
 def test_a_pair_of_name_and_value_is_a_secret_by_its_name():
@@ -201,6 +224,11 @@ def test_a_weak_name_needs_a_value_that_looks_generated():
         ("psk", "WPA2", False),
         ("MYSQLPASS", "hunter2", True),
         ("compass", "hunter2", False),
+        ("password_prod", "hunter2", True),
+        ("password_2", "hunter2", True),
+        ("token_text", "a word", False),
+        ("token_value", "9fk2Lm7Qx1Zr8Tv3Wn5B", True),
+        ("auth", "6f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", True),
     ],
 )
 def test_what_a_key_is_of_decides(name: str, value: str, secret: bool):

@@ -25,7 +25,7 @@ def glimpse_of(keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[
     A form without known literals is searched by its hint; with a foreign pattern every text is looked at."""
     if custom:
         return lambda text: True
-    named = {word: rf"(?-u:\b|[_{more}{more.upper()}])" for word, more in keys.marks().items()}
+    named = {word: rf"(?-u:\b|[_0-9{more}{more.upper()}])" for word, more in keys.marks().items()}
     found = re.compile(any_of(named, named).replace("(?-u:", "(?:"))
     marks = [f"{mark} " if form.delimited else mark for form in forms for mark in form.marks]
     least = _shortest(mark.rstrip() for mark in marks if not found.search(mark))

@@ -13,6 +13,8 @@ from runcast.slim.redaction.known_names import (
     DEFAULT_KEYS,
     HARMLESS_NAMES,
     PLAIN_KEYS,
+    STAGES,
+    SUFFIXES,
     WEAK_KEYS,
 )
 from runcast.slim.redaction.secret_values import SHORTEST_GENERATED, is_uuid, looks_generated, looks_random
@@ -42,6 +44,8 @@ _HARMLESS_JOINED = (
 )
 _QUALIFIED = frozenset({"key", "keys", "auth", "api"})  # with a word before them they may announce a UUID
 _COMMON = frozenset({"number", "code"})  # too common in field names to skip texts by
+SUFFIX = rf"(?:[_-]?[0-9]{{1,2}}|[_-](?i:{'|'.join(SUFFIXES)}))?"
+_suffix = re.compile(rf"(?:[_-]?[0-9]{{1,2}}|[_-](?i:{'|'.join(SUFFIXES)}))\Z")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 LONGEST_NAME = 80
 SHORTEST_RANDOM = 12  # of random characters behind `X-Gotify-Key`
@@ -73,6 +77,14 @@ class KeyNames:
         return self._known_names(name)
 
     def _announces(self, name: str) -> bool:
+        if self._ends(name):
+            return True
+        base, suffix = _split(name)
+        certain = suffix in STAGES or suffix.isdecimal()
+        return bool(suffix) and certain and words(base)[-1:] != ("token",) and self._ends(base)
+
+    def _ends(self, name: str) -> bool:
+        """Whether the name ends in words that announce a secret."""
         parts = words(name)
         if " ".join(parts[-2:]) in HARMLESS_NAMES:
             return False
@@ -83,7 +95,10 @@ class KeyNames:
 
     def _is_weak(self, name: str) -> bool:
         """Whether the name announces a secret before some values only."""
-        parts = words(name)
+        base, suffix = _split(name)
+        if suffix and self._weak and self._ends(base):
+            return True
+        parts = words(base)
         if not self._weak or not parts or parts[-2:] == ("public", "key"):
             return False
         known = any(" ".join(parts[-count:]) in self._weak for count in (1, 2, 3))
@@ -93,16 +108,18 @@ class KeyNames:
         """Whether this weak name before this value announces a secret."""
         if not self.is_weak(name):
             return False
-        parts = words(name)
-        if parts[-1] == "psk":  # a password that people choose
+        base, suffix = _split(name)
+        parts = words(base)
+        last = parts[-1]
+        if last == "psk":  # a password that people choose
             return len(value) > 7 and any(map(str.isdigit, value)) and not value.isdigit()
-        qualified = len(parts) > 1 and parts[-1] in _QUALIFIED
+        qualified = (len(parts) > 1 and last in _QUALIFIED) or (bool(suffix) and self._ends(base))
         if qualified and not PLAIN_KEYS.isdisjoint(parts[-3:-1]):
             return False
         if len(value) < SHORTEST_GENERATED and not value.isdecimal():
             return qualified and len(value) >= SHORTEST_RANDOM and looks_random(value)
         if is_uuid(value):
-            return qualified
+            return qualified or last in ("auth", "api")
         return looks_generated(value, digits=not _SHORT_NUMBERS.isdisjoint(parts[-2:]))
 
     def marks(self) -> dict[str, str]:
@@ -125,6 +142,12 @@ class KeyNames:
         return "|".join(
             r"[_\-. ]?".join(map(re.escape, name.split(" "))) for name in sorted(names, reverse=True)
         )
+
+
+def _split(name: str) -> tuple[str, str]:
+    """A name and what is added behind it: `DB_PASSWORD_PROD` gives `DB_PASSWORD` and `prod`."""
+    match = _suffix.search(name)
+    return (name, "") if match is None else (name[: match.start()], match[0].lstrip("_-").lower())
 
 
 def _behind(word: str, names: Iterable[str]) -> Iterator[str]:

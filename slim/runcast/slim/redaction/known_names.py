@@ -8,7 +8,23 @@ from __future__ import annotations
 # Words in a row at the end of a key name, however they are joined: api_key, apiKey, X-Api-Key.
 DEFAULT_KEYS: tuple[str, ...] = (
     *("password", "passwords", "passwd", "passphrase", "passcode", "pwd", "pass", "password confirmation"),
-    *("pw", "psw", "pswd", "pswrd", "pasword", "passw", "passwrd", "pgpass", "client assertion", "key data"),
+    *(
+        "pw",
+        "psw",
+        "pswd",
+        "pswrd",
+        "pasword",
+        "passw",
+        "passwrd",
+        "pgpass",
+        "psswd",
+        "psswrd",
+        "pssword",
+        "paswd",
+        "paswrd",
+        "client assertion",
+        "key data",
+    ),
     *("passwort", "kennwort", "mot de passe", "contrasena", "senha", "wachtwoord", "haslo", "heslo", "sifre"),
     *("secret", "secrets", "client secret", "secret key", "secret access key", "secret string"),
     *("secret key base", "shared secret", "secretkey", "seed phrase", "mnemonic"),
@@ -37,12 +53,18 @@ WEAK_KEYS: tuple[str, ...] = (
         "hmac",
     ),
 )
+# Words behind a name that say which one it is, or how it is written: `DB_PASSWORD_PROD`, `SECRET_KEY_BASE64`.
+STAGES = (
+    *("production", "prod", "staging", "stage", "development", "dev", "testing", "test", "live", "sandbox"),
+    *("local", "uat", "qa", "primary", "secondary", "new", "old", "current", "base64", "b64", "env"),
+)
+SUFFIXES = (*STAGES, "value", "string", "str", "text", "plain", "plaintext", "raw", "hex", "default")
 # Names that end like a secret and are none: list cursors, and marks of a tokenizer.
 HARMLESS_NAMES = frozenset(
     f"{word} token"
     for word in (
         *("page", "next", "sync", "continuation", "max", "eos", "bos", "pad", "stop", "mask", "unk", "sep"),
-        *("cls", "special", "first", "last", "num", "id", "prev", "cursor"),
+        *("cls", "special", "first", "last", "num", "id", "prev", "cursor", "cancellation"),
     )
 ) | {"existing secret", "pull secret", "pull secrets", "secret name", "no passwd", "nopasswd"}
 # What a key is of when it is no secret: `cache_key`, `primary key`, `idempotency-key`.

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from runcast.slim.redaction.known_names import SUFFIXES
+
 
 def trail(names: Iterable[str]) -> re.Pattern[str]:
     """A name and its operator in a text that is read backwards, and perhaps more: `_tail` has the last word.
@@ -18,9 +20,18 @@ def trail(names: Iterable[str]) -> re.Pattern[str]:
         for letter in reversed(name):
             node = node.setdefault(letter, {})
         node[""] = {}
-    operator = r"(?:>=|=[+.?|]{1,2}+|=?[:=]:{0,2}+)"
+    operator = r"(?:>=|-<|={1,2}!|===|[dD]3%|=[+.?|]{1,2}+|=?[:=]:{0,2}+)"
     quote = r"(?:[\"']\\*)?"
-    return re.compile(rf"{operator}\s{{0,24}}+\]?{quote}(?P<name>{_branches(trie)})" if trie else r"(?!)")
+    return re.compile(
+        rf"{operator}\s{{0,24}}+(?:\][0-9]{{0,5}}\[)?\]?{quote}(?P<name>{_suffix()}{_branches(trie)})"
+        if trie
+        else r"(?!)"
+    )
+
+
+def _suffix() -> str:
+    words = "|".join("".join(f"[{each}{each.upper()}]" for each in reversed(word)) for word in SUFFIXES)
+    return rf"(?:[0-9]{{1,2}}[_-]?|(?:{words})[_-])?"
 
 
 _LETTERS = {" ": r"[_\-. ]?"}

@@ -16,22 +16,26 @@ from runcast.slim.redaction.rules.spoken import SENTENCES
 from runcast.slim.redaction.rules.written_forms import WRITTEN_FORMS
 from runcast.slim.redaction.rules.written_logins import WRITTEN_LOGINS
 from runcast.slim.redaction.secret_pattern import RUN_CLASS, SecretPattern, announced, luhn, prefixed
+from runcast.slim.redaction.secret_values import is_reference
 
 __all__ = ["CARD_NUMBER", "DEFAULT_KEYS", "DEFAULT_PATTERNS", "EMAIL", "SecretPattern"]
 
 # Base64 in lines, and the headers of encrypted keys. A quote or a bracket ends a key that has no END line.
 _BROKEN = r"\\++(?![\"'])"  # of an escaped line break; before a quote it is of the JSON around the key
-_PEM_BODY = rf"(?:[A-Za-z0-9+/=\s:,.]|{_BROKEN}|-(?!----END)){{0,16384}}+"
+# Between the lines of a key that a program joins: `"MII…\n" + "…"`.
+_JOINED = r"\\*+[\"']\s{0,8}[+.,]?(?:\\+n|\s){0,40}[+.,]?\s{0,8}\\*+[\"']"
+_PEM_BODY = rf"(?:[A-Za-z0-9+/=\s:,.]|{_BROKEN}|-(?!----END)|{_JOINED}(?=[A-Za-z0-9+/=]{{32}})){{0,16384}}+"
+_PEM_GROWS = r"(?:\\*+[\"'][\s+.,\\n]{0,60}+(?:[\"'][A-Za-z0-9+/=]{0,31}+)?)?"
 _PUTTY_BODY = rf"(?:[A-Za-z0-9+/=\s]|{_BROKEN}){{0,16384}}+"
-_PEM_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_PEM_BEGIN = r"-----BEGIN [A-Za-z0-9 ]{0,40}(?:PRIVATE KEY(?: BLOCK)?|NKEY SEED|Static key V1)-----"
 PRIVATE_KEY = SecretPattern(
     "private_key",
     form=rf"{_PEM_BEGIN}(?P<secret>{_PEM_BODY})",
-    hint="PRIVATE KEY",
-    opening=rf"{_PEM_BEGIN}(?P<secret>{_PEM_BODY})\Z",
+    hint="(?:PRIVATE KEY|NKEY SEED|Static key V1)",
+    opening=rf"{_PEM_BEGIN}(?P<secret>{_PEM_BODY}){_PEM_GROWS}\Z",
     onset="(?:^-|--)",  # its first line may end in any dash
-    sign="PRIVATE KEY",
-    marks=("private key",),
+    sign="(?:PRIVATE KEY|NKEY SEED|Static key V1)",
+    marks=("private key", "nkey seed", "static key"),
 )
 PUTTY_KEY = SecretPattern(
     "putty_key",
@@ -66,12 +70,13 @@ DEFAULT_PATTERNS: tuple[SecretPattern, ...] = (
     PUTTY_KEY,
     SecretPattern(
         "url_password",
-        form=r"://[^\s/@:\"'\\]{0,100}+:(?P<secret>[^\s/@\"'\\]{1,200})@",
-        hint=r"://[^\s/@:\"'\\]*:[^\s/@\"'\\]+@",
-        opening=r"://[^\s/@:\"'\\]{0,100}+(?::(?P<secret>[^\s/@\"'\\]{0,200}+))?\Z",
+        form=r"://[^\s/@:\"'\\]{0,100}+(?:@[^\s/@:\"'\\]{1,100}+)?:(?P<secret>[^\s/@\"'\\]{1,200})@",
+        hint=r"://[^\s/@:\"'\\]*(?:@[^\s/@:\"'\\]+)?:[^\s/@\"'\\]+@",
+        opening=r"://[^\s/@:\"'\\]{0,100}+(?:@[^\s/@:\"'\\]{0,100}+)?(?::(?P<secret>[^\s/@\"'\\]{0,200}+))?\Z",
         onset="(?:://|(?::/?)$)",
         sign="://",
         marks=("://",),
+        check=lambda text: not is_reference(text.rpartition(":")[2].removesuffix("@")),
     ),
 )
 

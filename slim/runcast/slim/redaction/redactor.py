@@ -21,10 +21,11 @@ from runcast.slim.redaction.key_names import DEFAULT_KEYS, WEAK_KEYS, KeyNames
 from runcast.slim.redaction.outline import Familiar
 from runcast.slim.redaction.paths import Paths
 from runcast.slim.redaction.patterns import DEFAULT_PATTERNS
-from runcast.slim.redaction.scanner import Finding, Scanner
+from runcast.slim.redaction.scanner import Scanner
 from runcast.slim.redaction.secret_pattern import SecretPattern
 from runcast.slim.redaction.secret_values import is_reference, is_schema
 from runcast.slim.redaction.stream_redactor import StreamRedactor
+from runcast.slim.redaction.value_extent import Finding
 from runcast.slim.values.linear_regex import Linear, searchable
 from runcast.slim.values.type_guards import as_mapping
 from runcast.slim.wire.codec import AnyEvent, encode

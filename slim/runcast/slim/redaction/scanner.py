@@ -8,57 +8,42 @@ where on nothing is certain yet. Does not know events, or how a secret is replac
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from runcast.slim.redaction.glimpse import either, endings, glimpse_of, has_marks, together, unescaped
-from runcast.slim.redaction.key_names import KeyNames, words
+from runcast.slim.redaction.key_names import SUFFIX, KeyNames, words
 from runcast.slim.redaction.name_trail import trail
 from runcast.slim.redaction.outline import Familiar
 from runcast.slim.redaction.secret_pattern import RUN, SecretPattern, compiled, matches
-from runcast.slim.redaction.secret_values import is_harmless, is_reference, is_schema_text
+from runcast.slim.redaction.secret_values import (
+    is_harmless,
+    is_reference,
+    is_schema_text,
+    looks_unlike_a_word,
+)
+from runcast.slim.redaction.value_extent import KEPT, Finding, value_behind
 from runcast.slim.values.linear_regex import NOTHING, Linear, quick_finder, searchable
 
 LONGEST_NAME = 40
 
-_OPERATOR = r"(?:=>|[+.?|]{1,2}=|:{0,2}[:=]=?)"
+_OPERATOR = r"(?:=>|<-|!==?|===|%3[dD]|[+.?|]{1,2}=|:{0,2}[:=]=?)"
 # The type between a name and its string, in a program: `token: string = "…"`.
 _TYPED = (
     r"(?:&?(?:'static )?(?:str|[sS]tring|bytes|SecretStr|[aA]ny|char)(?:\s?\|\s?[A-Za-z]{1,12})?"
     r"\s{0,4}=\s{0,4}+(?=\\*(?:[\"'`]|\Z)))?+"
 )
 # What stands between a name and its value, and a value that nothing quotes.
-_TAIL = rf"(?P<q>\\*[\"'])?\]?\s{{0,24}}+{_OPERATOR}\s{{0,24}}+(?:\*\*\s?)?{_TYPED}(?:[|>][+-]?(?:\s|\\+n){{1,12}}+|!!binary\s|[bBrRuU](?=[\"']))?(?P<open>\\*[\"'`])?"
+_TAIL = rf"(?P<q>\\*[\"'])?\]?(?:\[[0-9]{{0,5}}\])?\s{{0,24}}+{_OPERATOR}\s{{0,24}}+(?:\*\*\s?)?{_TYPED}(?:[|>][+-]?(?:\s|\\+n){{1,12}}+|!!binary\s|[bBrRuU](?=[\"']))?(?P<open>\\*[\"'`])?"
 _tail = re.compile(_TAIL)
-_OPERATORS = re.compile("[:=/\"'\\\\]")
+_OPERATORS = re.compile("[:=/\"'\\\\<%]")
 _IDENTIFIER = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
-_KEPT = frozenset({"true", "false", "null", "none", "undefined"})  # values that are no secret
-_LONGEST_KEPT = max(map(len, _KEPT))
-_JSON_LITERAL = re.compile(r"[^\s,}\]\"'\\]++")
-_BARE = re.compile(r"[^\s\"'`,;&)}\]<>\\]++")
-_LINE = re.compile(r"[^\r\n\"'`\\]++")
-_CLOSING = {quote: re.compile(rf"\\*{quote}|\n") for quote in "\"'`"}
-_BRACKET = re.compile(r"\\*[\"']|[{}\[\]]")
-# What stands between two strings: the quote before it ends a string that has the name in it, `["password=", 1, "…"]`.
-_STRUCTURE = re.compile(r"(?:\\+[nrt]|\s)*(?:[,}\]);](?:[\s,}\]\[{:);0-9eE.+-]|true|false|null|\\+[nrt])*)")
 _WHOLE_LINE = frozenset(
     {"authorization", "cookie", "cookies", "phrase", "mnemonic", "codes"}
 )  # their values have spaces in them
 TOGETHER = 12  # forms whose hints are searched at once, before those of each
-_SHORTEST = 4  # a bare value of fewer characters after a name is prose
-
-
-class Finding(NamedTuple):
-    """A secret, or the beginning of one: `open` when the text ends inside it. A tuple, because a text may hold many."""
-
-    start: int
-    end: int
-    quote: str = ""  # put around the replacement of a number or an object in JSON
-    open: bool = False
-    weak: bool = False  # no secret unless more text follows
 
 
 class Scanner:
@@ -90,12 +75,12 @@ class Scanner:
         self._trail = trail(keys.names)
         if keys.names:
             name = f"(?i:{keys.pattern()})"
-            announced = rf"{name}\\*[\"']?\]?\s*{_OPERATOR}"
-            self._lead = re.compile(rf"(?P<name>(?ai:{keys.pattern()})){_TAIL}")
-            between = r"(?:\\*[\"']|\]|\\+[nrt]|\s)*"
-            names.append(rf"{name}{between}(?:[+.?|]{{1,2}}=|[:=])")
+            announced = rf"{name}{SUFFIX}\\*[\"']?\]?(?:\[[0-9]{{0,5}}\])?\s*{_OPERATOR}"
+            self._lead = compiled(rf"(?P<name>{name}{SUFFIX}){_TAIL}")
+            between = r"(?:\\*[\"']|\[[0-9]{0,5}|\]|\\+[nrt]|\s)*"
+            names.append(rf"{name}{SUFFIX}{between}(?:[+.?|]{{1,2}}=|[:=]|!=|<-|%3[dD])")
             # The path of a patch ends with a name, and its value stands elsewhere.
-            names.append(rf"(?i:{keys.pattern(strong=True)})(?:{between}/|\\*[\"'])")
+            names.append(rf"(?i:{keys.pattern(strong=True)}){SUFFIX}(?:{between}/|\\*[\"'])")
         self._announced = quick_finder([announced])
         onset = quick_finder(form.onset for form in shared if not form.adjacent)
         self._onset = either(onset, quick_finder(form.onset for form in apart))
@@ -221,8 +206,8 @@ class Scanner:
             name = text[start:end]
             if start and text[start - 1] in _IDENTIFIER:
                 name = _name_before(text, start) + name
-            kind = self._kind(name)
-            found = _value(text, lead, whole_line=kind == "whole line") if kind else None
+            kind = "" if _is_whole_string(text, end - len(name), lead) else self._kind(name)
+            found = value_behind(text, lead, whole_line=kind == "whole line") if kind else None
             if found is None:
                 continue
             if not self._is_secret(text, name, lead, found, strong=kind != "weak"):
@@ -251,8 +236,10 @@ class Scanner:
         scheme, blank, rest = value.partition(" ")
         if blank and scheme.lower() in _SCHEMES and (is_reference(rest) or rest in _SCHEMES):
             return False
+        if _UNEQUAL.search(lead.group()) and not looks_unlike_a_word(value):
+            return False
         if lead["open"] is not None:
-            return not (is_reference(value) or value.lower() == name.lower())
+            return not (is_reference(value) or value.lower() in (name.lower(), *KEPT))
         if value.startswith(("{", "[")):
             return not is_schema_text(value)
         itself = value.replace("_", "").isalpha() and value.isascii() and value in self._keys
@@ -266,17 +253,32 @@ def _any(patterns: Iterable[str]) -> re.Pattern[str]:
 # Words that continue a sentence behind a colon and are no password.
 _PROSE = re.compile(
     r"(?:a|an|and|at|enter|expected|expired|failed|for|how|in|invalid|is|it|missing|must|my|no|none|not|of|or|please"
-    r"|press|required|see|should|that|the|then|this|to|type|use|what|when|where|which|with|wrong|yes|your)[.,!?]?"
+    r"|export|set|run|press|required|see|should|that|the|then|this|to|type|use|what|when|where|which|with|wrong|yes|your)[.,!?]?"
 )
 _TYPE = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+){1,6}")
 _IDENTIFIED = re.compile(r"[A-Za-z_]{4,40}")
 _SCHEMES = frozenset({"bearer", "basic", "token", "jwt"})
 
 
+def _is_whole_string(text: str, start: int, lead: re.Match[str]) -> bool:
+    """Whether the name and its operator are a string of their own, and the quote behind them ends it: `"TOKEN=" in text`."""
+    quote = lead["open"]
+    if quote is None or lead["q"] is not None or not text.endswith(quote, 0, start):
+        return False
+    return not lead.group()[: -len(quote)][-1:].isspace()
+
+
+_UNEQUAL = re.compile("!=|===")
+
+
 def _is_compared(lead: re.Match[str], value: str) -> bool:
     """A name that another one is compared with: `token == expected`."""
     name = value.rstrip(":")
-    return "==" in lead.group() and name.isidentifier() and not any(map(str.isdigit, name))
+    return (
+        re.search("[=!]=", lead.group()) is not None
+        and name.isidentifier()
+        and not any(map(str.isdigit, name))
+    )
 
 
 def _is_prose(text: str, found: Finding) -> bool:
@@ -299,82 +301,6 @@ def _name_before(text: str, end: int) -> str:
     """The part of an identifier before `end`."""
     piece = text[max(0, end - LONGEST_NAME) : end]
     return piece[len(piece.rstrip(_IDENTIFIER)) :]
-
-
-def _value(text: str, lead: re.Match[str], *, whole_line: bool) -> Finding | None:
-    at = lead.end()
-    if lead["open"] is not None:
-        return _quoted(text, at, lead["open"], sure=lead["q"] is not None)
-    first = text[at : at + 1]
-    if (not first or first == "\\") and not text[at : at + 16].strip("\\"):  # an escaped quote may begin
-        return Finding(at, len(text), open=True, weak=True) if len(text) - at < 16 else None
-    if lead["q"] is not None:
-        return _container(text, at, lead["q"]) if first in "{[" else _literal(text, at, lead["q"])
-    match = None if first == "[" else (_LINE if whole_line else _BARE).match(text, at)
-    if match is None:
-        return None
-    end = match.end()
-    below = text[end - 1] == ":" and "\n" in lead.group()  # a key of its own, a line below
-    none = below or end - at < _SHORTEST or (end - at <= _LONGEST_KEPT and text[at:end].lower() in _KEPT)
-    if end == len(text):
-        return Finding(at, end, open=True, weak=none)
-    return None if none else Finding(at, end)
-
-
-def _quoted(text: str, at: int, quote: str, *, sure: bool) -> Finding | None:
-    """The inside of a string, up to the quote with as many escapes as the opening one. Unless it is sure, the quote may
-    also end a string that has the name in it."""
-    closer = _closer(text, at, quote)
-    if closer is None:
-        return Finding(
-            at, len(text), open=True, weak=at == len(text) or (not sure and _is_structure(text, at))
-        )
-    if closer.start() == at or (not sure and _is_structure(text, at, closer.start())):
-        return None
-    return Finding(at, closer.start())
-
-
-def _is_structure(text: str, start: int, end: int = sys.maxsize) -> bool:
-    return _STRUCTURE.fullmatch(text, start, end) is not None
-
-
-def _closer(text: str, at: int, quote: str) -> re.Match[str] | None:
-    """The quote that closes a string opened by `quote`; a raw line break closes any, since JSON strings have none."""
-    depth, closing = len(quote) - 1, _CLOSING[quote[-1]]
-    while (match := closing.search(text, at)) is not None:
-        escapes = len(match.group()) - 1
-        if match.group() == "\n" or escapes < depth or escapes % (2 * (depth + 1)) == depth:
-            return match
-        at = match.end()
-    return None
-
-
-def _literal(text: str, at: int, quote: str) -> Finding | None:
-    match = _JSON_LITERAL.match(text, at)
-    if match is None:
-        return None
-    if text[match.end() : match.end() + 1] in ('"', "'"):  # the prefix of a program's string
-        return None
-    ends, none = match.end() == len(text), match.group().lower() in _KEPT
-    return None if none and not ends else Finding(at, match.end(), quote, open=ends, weak=none)
-
-
-def _container(text: str, at: int, quote: str) -> Finding:
-    """An object or a list, up to its closing bracket; brackets inside strings do not count."""
-    depth, position = 0, at
-    while (match := _BRACKET.search(text, position)) is not None:
-        position = match.end()
-        mark = match.group()
-        if mark in "{[":
-            depth += 1
-        elif mark in "}]":
-            depth -= 1
-            if depth == 0:
-                return Finding(at, position, quote)
-        elif mark == quote:
-            closer = _closer(text, position, quote)
-            position = len(text) if closer is None else closer.end()
-    return Finding(at, len(text), quote, open=True)
 
 
 def _merged(findings: Iterable[Finding]) -> list[Finding]:

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runcast.slim.redaction.outline import Familiar
-    from runcast.slim.redaction.scanner import Finding, Scanner
+    from runcast.slim.redaction.scanner import Scanner
+    from runcast.slim.redaction.value_extent import Finding
     from runcast.slim.values.linear_regex import Finder
     from runcast.slim.wire.codec import AnyEvent
 
@@ -66,6 +67,7 @@ _PARTS: dict[type[Any], tuple[int, int, str, str]] = {
     if life in STREAMS
 } | {RunStartedEvent: (_START, 0, "", "")}
 _OTHER = (_PLAIN, 0, "", "")  # all other events
+_CHUNKS = {event: name for event, (part, _, name, _) in _PARTS.items() if part == _CHUNK}
 _MINTS = (ToolCallResultEvent, ActivitySnapshotEvent)  # make or replace the message they name
 # Hold ids, counts and words of the program, hardly a text of their own: a run has many of few outlines.
 _TERSE = frozenset(
@@ -132,64 +134,63 @@ class StreamRedactor:
 
     def feed(self, event: AnyEvent, data: bytes | None = None) -> Sequence[AnyEvent]:
         """The events that may leave now. Pass the event's encoded bytes as `data` to save encoding it again."""
-        parts = _PARTS.get(type(event))
         if self._open:
             return self._carefully(event, data)
-        if parts is not None:
-            part, drawer, name, content = parts
-            fields = event.__dict__
-            if part == _DELTA:
-                delta, key = fields["delta"], fields[name]
-                recent = self._streams[drawer].get(key)
-                if (
-                    not isinstance(recent, _Stream)
-                    and (delta in self._harmless or self._is_harmless(delta, recent))
-                    and (
-                        (
-                            fields["metadata"] is None
-                            and fields["raw_event"] is None
-                            and not event.__pydantic_extra__
-                        )
-                        or not (data is None or self._may_hold(data))
-                    )
-                ):
-                    if recent is None:
-                        self._streams[drawer][key] = [delta]
-                        return (event,)
-                    recent.append(delta)
-                    if len(recent) > MOST_PIECES:
-                        del recent[:PIECES]
-                    return (event,)
-                return self._grown(drawer, key, event, delta)
-            if part == _BORDER:
-                self._streams[drawer].pop(fields[name], None)
-                if (
-                    fields[content] is None
-                    and fields["metadata"] is None
-                    and fields["raw_event"] is None
-                    and not event.__pydantic_extra__
-                ):
-                    return (event,)
-            elif part == _START:
-                texts, thoughts, arguments = self._streams
-                if texts or thoughts or arguments:
-                    self._streams = ({}, {}, {})
-            else:
-                return self._chunks(event, data)
+        parts = _PARTS.get(type(event))
+        if parts is None:
+            return (self._whole(event, data),)
+        part, drawer, name, content = parts
+        fields = event.__dict__
+        if part == _DELTA:
+            delta, recent = fields["delta"], self._streams[drawer].get(fields[name])
+            if (
+                type(recent) is list
+                and delta in self._harmless
+                and fields["metadata"] is None
+                and fields["raw_event"] is None
+                and not event.__pydantic_extra__
+            ):
+                recent.append(delta)
+                if len(recent) > MOST_PIECES:
+                    del recent[:PIECES]
+                return (event,)
+            return self._read(drawer, fields[name], event, data)
+        if part == _BORDER:
+            self._streams[drawer].pop(fields[name], None)
+            if (
+                fields[content] is None
+                and fields["metadata"] is None
+                and fields["raw_event"] is None
+                and not event.__pydantic_extra__
+            ):
+                return (event,)
+        elif part == _START:
+            self._streams = ({}, {}, {})
+        else:
+            return self._chunks(event, data)
         return (self._whole(event, data),)
+
+    def _read(self, drawer: int, key: str, event: Any, data: bytes | None) -> Sequence[AnyEvent]:
+        """A delta that is not known to be harmless, or is the first one of its stream, or carries something."""
+        recent, delta = self._streams[drawer].get(key), event.delta
+        if (
+            not isinstance(recent, _Stream)
+            and (delta in self._harmless or self._is_harmless(delta, recent))
+            and not (_carries(event) and (data is None or self._may_hold(data)))
+        ):
+            self._streams[drawer][key] = [*(recent or ()), delta][-MOST_PIECES:]
+            return (event,)
+        return self._grown(drawer, key, event, delta)
 
     def _whole(self, event: AnyEvent, data: bytes | None) -> AnyEvent:
         """An event that belongs to no stream, or carries more than its part of one."""
-        if data is None:
-            return self._redact_event(event, None)
-        if type(event) not in _TERSE:
-            return self._redact_event(event, data) if self._may_hold(data) else event
+        if data is None or type(event) not in _TERSE:
+            return self._redact_event(event, data) if data is None or self._may_hold(data) else event
         outline = data.translate(OUTLINE)
-        if outline in self._familiar.outlines:
-            return event
-        if self._may_hold(data):
-            return self._redact_event(event, data)
-        self._familiar.learn(outline)
+        if outline not in self._familiar.outlines:
+            if self._may_hold(data):
+                return self._redact_event(event, data)
+            self._familiar.learn(outline)
         return event
 
     def _carefully(self, event: AnyEvent, data: bytes | None) -> list[AnyEvent]:
@@ -259,7 +260,7 @@ class StreamRedactor:
         redacted = self._redactor.event(bare)
         if redacted is bare and released == delta:
             return [event]
-        return [redacted.model_copy(update={"delta": released})]
+        return [redacted.model_copy(update={"delta": released or (None if type(event) in _CHUNKS else "")})]
 
     def _released(self, stream: _Stream, delta: str) -> str:
         """The part of the held text and the delta that is certain by now."""
@@ -371,7 +372,10 @@ class StreamRedactor:
 
 def _carries(event: Any) -> bool:
     """Whether the event has more than its delta."""
-    return event.metadata is not None or event.raw_event is not None or bool(event.__pydantic_extra__)
+    if event.metadata is not None or event.raw_event is not None or event.__pydantic_extra__:
+        return True
+    part, _, name, _ = _PARTS.get(event.__class__, _OTHER)
+    return part == _CHUNK and event.__dict__[name] is not None  # the next chunks continue its id
 
 
 def _like(event: Any, delta: str) -> AnyEvent:
@@ -391,8 +395,4 @@ def _clamped(finding: Finding, since: int) -> Finding:
 
 
 def _unencodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
+    return searchable(text) != text

@@ -142,4 +142,33 @@ CIPHER = SecretPattern(
     marks=tuple(f"{each}(" for each in _CIPHERS),
 )
 
-CALLS = (CALL, WRAPPED, CLIENT, CIPHER)
+# `process.env.API_TOKEN || "x"`, `os.getenv("DB_PASSWORD") or "x"`, `${DB_PASSWORD:-x}`
+_KINDS = r"(?i:passw(?:or)?d|pass|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key)"
+_ENDED = r"\\*[\"']?[\])]?"
+_ELSE = rf"(?:\s{{0,2}}(?:\|\||\?\?|\?:|//)=?\s{{0,2}}|\s(?:or)\s|:-){_STRING}"
+_STRINGED = rf"(?:{_ELSE}|:-)"
+_CHOSEN = re.compile("(?i:pass|pwd)")  # behind other names a word is a kind or a default
+FALLBACK = SecretPattern(
+    "fallback",
+    form=rf"{_KINDS}{_ENDED}{_STRINGED}(?P<secret>[^\s\"'`()\\{{}}]{{6,}})",
+    hint=rf"{_KINDS}{_ENDED}\s{{0,2}}(?:\|\||\?\?|\?:|//|or\s|:-)",
+    opening=rf"{_KINDS}{_ENDED}(?:{_STRINGED}(?P<secret>[^\s\"'`()\\{{}}]*+)|\s{{0,2}}[|?:/o-]{{0,2}}r?\s{{0,2}}\\*)\Z",
+    onset=rf"{_KINDS}{_ENDED}(?:$|[\s|?/]|:-|:$)",
+    check=lambda text: is_password(text) or (_CHOSEN.match(text) is not None and is_chosen(last_word(text))),
+    sign=_KINDS,
+    marks=(
+        "passw",
+        "pass",
+        "pwd",
+        "secret",
+        "token",
+        "api key",
+        "api_key",
+        "api-key",
+        "apikey",
+        "access",
+        "private",
+    ),
+)
+
+CALLS = (CALL, WRAPPED, CLIENT, CIPHER, FALLBACK)

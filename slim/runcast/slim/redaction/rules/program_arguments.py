@@ -9,7 +9,7 @@ import re
 
 from runcast.slim.redaction.rules.written_forms import is_chosen
 from runcast.slim.redaction.secret_pattern import SecretPattern, any_of, bounded
-from runcast.slim.redaction.secret_values import looks_unlike_a_word
+from runcast.slim.redaction.secret_values import is_reference, looks_unlike_a_word
 
 _VALUE = r"[^\s\"'`<>;|&\\]"
 # Programs that take a password behind one letter: `mysql -u root -pX`, `sshpass -p X`, `htpasswd -b file joe X`.
@@ -118,4 +118,40 @@ PIPED = SecretPattern(
     sign="echo",
     marks=tuple(each.lower() for each in _TAKING),
 )
-COMMANDS = (COMMAND, DIRECTIVE, PIPED)
+# `kinit joe <<< 'x'`
+_READERS = rf"(?:{any_of((*_TAKING, '-stdin'))})"
+HERE = SecretPattern(
+    "here",
+    form=rf"{_READERS}[^\n|;&<]{{0,64}}<<<\s{{0,2}}[\"']?(?P<secret>{_VALUE}{{4,}}+)",
+    hint="<<<",
+    opening=rf"{_READERS}[^\n|;&<]{{0,64}}(?:<{{1,3}}+(?:\s{{0,2}}[\"']?(?P<secret>{_VALUE}*+))?)?\Z",
+    onset=rf"{_READERS}|<$",
+    check=lambda text: is_chosen(_given(text)),
+    sign=_READERS,
+    marks=("<<<",),
+)
+# `net use Z: \\\\host\\share X /user:joe`, `net use Z: \\\\host\\share /user:joe X`
+_SHARED = r"net use\s[^\n|;&]{0,96}?(?:\\\\[^\s]{1,80}|/user:[^\s]{1,64})\s{1,4}"
+SHARE = SecretPattern(
+    "share",
+    form=rf"{_SHARED}(?P<secret>(?![/*]){_VALUE}{{4,}}+)",
+    hint="net use",
+    opening=r"net use(?:\s[^\n|;&]{0,160}+)?\Z",
+    onset="net use",
+    check=lambda text: is_chosen(_given(text)),
+    sign="net use",
+    marks=("net use",),
+)
+# `tool -p X` of any program, where no path, port or name looks like it: letters of both cases and digits.
+_MIXED = r"(?=[^\s]{0,63}[A-Z])(?=[^\s]{0,63}[a-z])(?=[^\s]{0,63}[0-9])"
+LETTER = SecretPattern(
+    "letter",
+    form=rf"\s-(?:pw|[pPw])\s{{1,2}}[\"']?{_MIXED}(?P<secret>[^\s\"'`<>;|&\\/:.=,()\[\]{{}}-]{{8,64}}+)(?=[\"'\s]|\Z)",
+    hint=r"\s-(?:pw|[pPw])\s",
+    opening=rf"\s-(?:pw?|[Pw])?(?:(?<=[pPw])\s{{1,2}}[\"']?(?P<secret>{_VALUE}*+))?\Z",
+    onset=r"\s-(?:pw|[pPw])?$|(?:^|\s)-(?:pw|[pPw])\s|^-?(?:pw|[pPw])(?:\s|$)",
+    check=lambda text: not is_reference(_given(text)),
+    sign=r"\s-",
+    marks=("-p ", "-pw ", "-w "),
+)
+COMMANDS = (COMMAND, DIRECTIVE, PIPED, HERE, SHARE, LETTER)

@@ -108,7 +108,7 @@ _LINES: tuple[tuple[str, str, str], ...] = (
     ("Grafana", "glsa_", DASHED),
     ("New Relic", "NRAK-", WORD),
     ("PostHog, Sonar", "phx_ sqp_ squ_ sqa_", DASHED),
-    ("New Relic, Netlify", "NRII- NRIQ- NF-", DASHED),
+    ("New Relic, Netlify, Akamai, Postman", "NRII- NRIQ- NRJS- NRBR- NF- akab- PMAT-", DASHED),
     ("Dynatrace", "dt0c01. dt0s01. dt0s16.", DOTTED),
     ("Axiom, Honeycomb, Elastic, Inngest", "xaat- xapt- hcaik_ hcamk_ essu_ signkey-", MADE),
     ("LaunchDarkly", "sdk-", r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),

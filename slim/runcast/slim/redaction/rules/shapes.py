@@ -84,4 +84,20 @@ ASSIGNED = SecretPattern(
     adjacent=True,
     sign="[:=]",
 )
-SHAPES = (SHAPE, ASSIGNED)
+# Hashes of passwords, as `htpasswd`, `/etc/shadow`, LDAP and Django keep them.
+_KINDS_OF_HASH = r"(?:apr1|[1567y]|2[abxy]|gy|argon2i?d?|scrypt|bcrypt-sha256|pbkdf2-[a-z0-9]{3,6})"
+_HASHED = rf"(?:\${_KINDS_OF_HASH}\$|\{{S{{1,2}}HA(?:256|512)?\}}|pbkdf2_sha[0-9]{{1,3}}\$)"
+_CRYPT = r"[A-Za-z0-9./$=,+_-]"
+HASH = SecretPattern(
+    "hash",
+    form=rf"{_HASHED}(?P<secret>{_CRYPT}{{20,}}+)",
+    hint=_HASHED,
+    opening=rf"{_HASHED}(?P<secret>{_CRYPT}*+)\Z",
+    onset=rf"{_HASHED}|(?:\$[a-z0-9-]{{0,14}}|\{{S{{1,2}}H?A?[0-9]{{0,3}}|pbkdf2_[a-z0-9]{{0,6}})$",
+    sign=_HASHED,
+    marks=(
+        *("$apr1$", "$1$", "$2a$", "$2b$", "$2x$", "$2y$", "$5$", "$6$", "$7$", "$y$", "$gy$", "$argon2"),
+        *("$scrypt$", "$bcrypt-", "$pbkdf2-", "{ssha", "{sha", "pbkdf2_sha"),
+    ),
+)
+SHAPES = (SHAPE, ASSIGNED, HASH)

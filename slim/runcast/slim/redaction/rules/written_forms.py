@@ -153,13 +153,15 @@ def _is_given(text: str) -> bool:
 
 # Elements that show a text: their attributes say what it is about, and it is no value.
 _SHOWN = re.compile(
-    r"<(?:label|span|a|p|h[1-6]|li|t[dh]|div|button|option|title|legend|strong|em|b|i|small)\s"
+    r"<(?:label|span|a|p|h[1-6]|li|t[dh]|div|button|option|title|legend|strong|em|b|i|small|param|summary)\s"
 )
 
 
 def _is_element(text: str) -> bool:
     """Whether an element that is only a key of something has a generated value."""
     name, value = text.removesuffix("</").rsplit(">", 1)
+    if is_reference(value) or value.lower() in ("null", "none", "true", "false"):
+        return False
     if _SHOWN.match(name) or value.lower() in _PLACEHOLDERS:
         return looks_unlike_a_word(value) and " " not in value
     return _NAMED.search(name) is not None or looks_generated(value) or is_uuid(value)
@@ -180,19 +182,20 @@ def _is_stated(text: str) -> bool:
     return chosen or (len(value) > 7 and _is_made_of(text))
 
 
+_OPTION = rf"(?:{_NAME}|(?i:bearer))"  # `--oauth2-bearer x`
 FLAG = SecretPattern(
     "flag",
-    form=rf"-(?<![\w-]-)-?[a-z-]{{0,30}}?{_NAME}\s{{1,4}}[\"']?(?P<secret>(?!-){_VALUE}{{4,}}+)",
-    hint=rf"-[a-z-]*{_NAME}\s",
-    opening=rf"(?<![\w-])--?[a-z-]{{0,30}}?{_NAME}(?:\s{{1,4}}[\"']?(?P<secret>{_VALUE}*+))?\Z",
-    onset=rf"(?:^-|--|(?:^|\s)-[a-z-]*$|-[a-z-]*{_NAME})",
+    form=rf"-(?<![\w-]-)-?[a-z0-9-]{{0,30}}?{_OPTION}\s{{1,4}}[\"']?(?P<secret>(?!-){_VALUE}{{4,}}+)",
+    hint=rf"-[a-z0-9-]*{_OPTION}\s",
+    opening=rf"(?<![\w-])--?[a-z0-9-]{{0,30}}?{_OPTION}(?:\s{{1,4}}[\"']?(?P<secret>{_VALUE}*+))?\Z",
+    onset=rf"(?:^-|--|(?:^|\s)-[a-z0-9-]*$|-[a-z0-9-]*{_OPTION})",
     check=_is_flagged,
     sign="-",
-    marks=_WORDS,
+    marks=(*_WORDS, "bearer"),
     delimited=True,
 )
 # `<key>API_KEY</key><string>x</string>`, `<setting name="Password" serializeAs="String"><value>x</value>`
-_INNER = r"(?:</key>\s{0,16}<string|(?:\s\w{1,24}=[\"'][^\"'<>]{0,40}[\"']){0,3}>\s{0,16}<value)?"
+_INNER = r"(?:</key>\s{0,16}<(?:string|value)|(?:\s\w{1,24}=[\"'][^\"'<>]{0,40}[\"']){0,3}>\s{0,16}<value)?"
 ELEMENT = SecretPattern(
     "element",
     form=rf"[<>][\w:. =\"'-]{{0,60}}?(?:{_NAME}|(?i:key))[\"']?{_INNER}>(?P<secret>[^<>]{{4,2000}})</(?!key>)",
@@ -225,11 +228,11 @@ _INSIDE = r"[^\s\"'`<>\\]"
 QUOTED = SecretPattern(
     "quoted",
     form=rf"{_FAST_KEY}(?:\s{{1,4}}|\(|\\*[\"']?\s?,\s{{0,4}})\\*[\"'](?P<secret>{_INSIDE}{{6,}}+)(?=\s?\\*[\"'])",
-    hint=rf"{_KEY_NAME}(?:\s|\(|\\*[\"']\s?,\s*)\s*\\*[\"']",
-    opening=rf"{_KEY_NAME}(?:\s{{1,4}}|\(|\\*[\"']\s?(?:,\s{{0,4}})?|\\*)(?:\\*(?:[\"'](?P<secret>{_INSIDE}*+)\s?\\*)?)?\Z",
-    onset=rf"{_KEY_NAME}(?:\s|\(|\\|[\"']|$)",
+    hint=rf"{_KEY_NAME}(?:\s|\(|\\*[\"']?\s?,\s*)\s*\\*[\"']",
+    opening=rf"{_KEY_NAME}(?:\s{{1,4}}|\(|\\*[\"']?\s?(?:,\s{{0,4}})?|\\*)(?:\\*(?:[\"'](?P<secret>{_INSIDE}*+)\s?\\*)?)?\Z",
+    onset=rf"{_KEY_NAME}(?:[\s,]|\(|\\|[\"']|$)",
     check=_is_stated,
-    sign=rf"{_KEY_NAME}(?:\s|\(|\\|[\"']|$)",
+    sign=rf"{_KEY_NAME}(?:[\s,]|\(|\\|[\"']|$)",
     marks=(*_WORDS, "key"),
     delimited=True,
 )

@@ -1,0 +1,113 @@
+"""Where a value begins and ends that stands behind a name: a string, a word, a line, an object.
+
+Knows quotes, escapes and brackets; does not know names, or which values are secrets.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import NamedTuple
+
+KEPT = frozenset({"true", "false", "null", "none", "undefined"})  # values that are no secret
+_LONGEST_KEPT = max(map(len, KEPT))
+_JSON_LITERAL = re.compile(r"[^\s,}\]\"'\\]++")
+_BARE = re.compile(r"[^\s\"'`,;&)}\]<>\\]++")
+_LINE = re.compile(r"[^\r\n\"'`\\]++")
+_CLOSING = {quote: re.compile(rf"\\*{quote}|\n") for quote in "\"'`"}
+_BRACKET = re.compile(r"\\*[\"']|[{}\[\]]")
+# What stands between two strings: the quote before it ends a string that has the name in it, `["password=", 1, "…"]`.
+_STRUCTURE = re.compile(r"(?:\\+[nrt]|\s)*(?:[,}\]);](?:[\s,}\]\[{:);0-9eE.+-]|true|false|null|\\+[nrt])*)")
+_SHORTEST = 4  # a bare value of fewer characters after a name is prose
+
+
+class Finding(NamedTuple):
+    """A secret, or the beginning of one: `open` when the text ends inside it. A tuple, because a text may hold many."""
+
+    start: int
+    end: int
+    quote: str = ""  # put around the replacement of a number or an object in JSON
+    open: bool = False
+    weak: bool = False  # no secret unless more text follows
+
+
+def value_behind(text: str, lead: re.Match[str], *, whole_line: bool) -> Finding | None:
+    """The value behind a name and its operator, if there is one."""
+    at = lead.end()
+    if lead["open"] is not None:
+        return _quoted(text, at, lead["open"], sure=lead["q"] is not None)
+    first = text[at : at + 1]
+    if (not first or first == "\\") and not text[at : at + 16].strip("\\"):  # an escaped quote may begin
+        return Finding(at, len(text), open=True, weak=True) if len(text) - at < 16 else None
+    if lead["q"] is not None:
+        return _container(text, at, lead["q"]) if first in "{[" else _literal(text, at, lead["q"])
+    match = None if first == "[" else (_LINE if whole_line else _BARE).match(text, at)
+    if match is None:
+        return None
+    end = match.end()
+    below = text[end - 1] == ":" and "\n" in lead.group()  # a key of its own, a line below
+    none = below or end - at < _SHORTEST or (end - at <= _LONGEST_KEPT and text[at:end].lower() in KEPT)
+    if end == len(text):
+        return Finding(at, end, open=True, weak=none)
+    return None if none else Finding(at, end)
+
+
+def _quoted(text: str, at: int, quote: str, *, sure: bool) -> Finding | None:
+    """The inside of a string, up to the quote with as many escapes as the opening one. Unless it is sure, the quote may
+    also end a string that has the name in it."""
+    closer = _closer(text, at, quote)
+    if closer is None:
+        return Finding(
+            at, len(text), open=True, weak=at == len(text) or (not sure and _is_structure(text, at))
+        )
+    if closer.start() == at or (not sure and _is_structure(text, at, closer.start())):
+        return None
+    return Finding(at, closer.start())
+
+
+def _is_structure(text: str, start: int, end: int = sys.maxsize) -> bool:
+    return _STRUCTURE.fullmatch(text, start, end) is not None
+
+
+def _closer(text: str, at: int, quote: str) -> re.Match[str] | None:
+    """The quote that closes a string opened by `quote`; a raw line break closes any, since JSON strings have none."""
+    depth, closing = len(quote) - 1, _CLOSING[quote[-1]]
+    while (match := closing.search(text, at)) is not None:
+        escapes = len(match.group()) - 1
+        if match.group() == "\n" or escapes < depth or escapes % (2 * (depth + 1)) == depth:
+            return match
+        at = match.end()
+    return None
+
+
+def _literal(text: str, at: int, quote: str) -> Finding | None:
+    match = _JSON_LITERAL.match(text, at)
+    if match is None:
+        return None
+    if text[match.end() : match.end() + 1] in ('"', "'"):  # the prefix of a program's string
+        return None
+    ends, none = match.end() == len(text), match.group().lower() in KEPT
+    return None if none and not ends else Finding(at, match.end(), quote, open=ends, weak=none)
+
+
+def _container(text: str, at: int, quote: str) -> Finding:
+    """An object or a list, up to its closing bracket, or to the end of the string that breaks off inside it; brackets inside
+    strings do not count."""
+    depth, position = 0, at
+    while (match := _BRACKET.search(text, position)) is not None:
+        position = match.end()
+        mark = match.group()
+        if mark in "{[":
+            depth += 1
+        elif mark in "}]":
+            depth -= 1
+            if depth == 0:
+                return Finding(at, position, quote)
+        elif len(mark) < len(quote):  # the string that holds the object ends
+            return Finding(at, match.start(), quote)
+        elif mark == quote:
+            closer = _closer(text, position, quote)
+            if closer is not None and len(closer.group()) < len(quote) and closer.group() != "\n":
+                return Finding(at, closer.start(), quote)
+            position = len(text) if closer is None else closer.end()
+    return Finding(at, len(text), quote, open=True)
