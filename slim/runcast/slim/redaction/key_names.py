@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from runcast.slim.redaction.known_names import (
+from runcast.slim.redaction.rules.known_names import (
     DEFAULT_KEYS,
     HARMLESS_NAMES,
     PLAIN_KEYS,

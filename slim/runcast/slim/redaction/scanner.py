@@ -15,8 +15,8 @@ from typing import Literal
 
 from runcast.slim.redaction.glimpse import either, endings, glimpse_of, has_marks, together, unescaped
 from runcast.slim.redaction.key_names import SUFFIX, KeyNames, words
-from runcast.slim.redaction.name_trail import trail
 from runcast.slim.redaction.outline import Familiar
+from runcast.slim.redaction.rules.name_trail import trail
 from runcast.slim.redaction.secret_pattern import RUN, SecretPattern, compiled, matches
 from runcast.slim.redaction.secret_values import (
     is_harmless,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from runcast.slim.redaction.key_names import words
-from runcast.slim.redaction.known_names import PUBLIC_NAMES
+from runcast.slim.redaction.rules.known_names import PUBLIC_NAMES
 from runcast.slim.redaction.secret_pattern import RUN_CLASS, SecretPattern
 from runcast.slim.redaction.secret_values import looks_random
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from runcast.slim.redaction.known_names import SUFFIXES
+from runcast.slim.redaction.rules.known_names import SUFFIXES
 
 
 def trail(names: Iterable[str]) -> re.Pattern[str]:
