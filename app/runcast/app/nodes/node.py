@@ -277,7 +277,7 @@ class Node:
     # -------------------------------------------------------------- recovery
 
     async def _recover(self) -> None:
-        """Find runs whose process died. Every node looks, at random intervals; one resumes each run."""
+        """Find runs with a process that died. Every node looks, at random intervals; one resumes each run."""
         while True:
             await asyncio.sleep(self._options.recover_every * random.uniform(0.75, 1.25))
             if not self._cast.closing:

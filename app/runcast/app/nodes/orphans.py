@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Recovery = Literal["report", "continue", "off"]
 Found = list[tuple[str, RunInfo]]
 
-LOOK_BACK_MS = HOUR_MS // 2  # for truncated runs whose finder died before it requested them again
+LOOK_BACK_MS = HOUR_MS // 2  # for truncated runs with a finder that died before it requested them again
 
 logger = logging.getLogger("runcast.app")
 

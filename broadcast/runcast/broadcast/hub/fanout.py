@@ -32,7 +32,7 @@ from runcast.slim.tasks import end
 
 try:
     from redis.exceptions import AuthenticationError, RedisError, ResponseError
-except ImportError as error:  # pragma: no cover  told in words by a house test
+except ImportError as error:  # pragma: no cover  a house test reads the message
     raise ImportError('the Redis fan-out needs: pip install "runcast[redis]"') from error
 
 log = logging.getLogger("runcast.hub")

@@ -24,7 +24,7 @@ except ImportError as error:  # pragma: no cover  a house test reads the message
     raise ImportError('Redis needs: pip install "runcast[redis]"') from error
 
 CLUSTER = "+cluster"
-WAITING = 1_000  # messages taken from the sockets that nobody has asked for yet
+WAITING = 1_000  # messages taken from the sockets that were not asked for yet
 
 
 def is_cluster(url: str) -> bool:

@@ -49,7 +49,7 @@ META = """
 SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relname = 'runcast_meta' AND n.nspname = ANY (current_schemas(false))
 """
-# What a server says to a login that cannot succeed; psycopg gives a failed connection no SQLSTATE.
+# How a server answers a login that cannot succeed; psycopg gives a failed connection no SQLSTATE.
 REFUSALS = (
     (
         re.compile(r"FATAL:  (role|database) (\".*\") does not exist"),
