@@ -329,12 +329,16 @@ async def test_a_stream_that_forgot_is_mended_from_history() -> None:
 async def test_without_history_the_stream_alone_mends() -> None:
     async with RedisProcess() as redis, nodes(redis.url, history=False) as (one, two):
         there = await two.reader("there")
+        await one.run(
+            "r0", 1
+        )  # what comes before the node's subscription is of no use to a reader who came for news
+        await settled(one.log, there)
         await one.run("r1", 5)
         await settled(one.log, there)
         await redis.ask("CLIENT", "KILL", "TYPE", "pubsub")
         await one.run("r2", 5)
         await settled(one.log, there)
-        assert text(there) == words(("r1", 5), ("r2", 5))
+        assert text(there).endswith(words(("r1", 5), ("r2", 5)))
 
 
 async def test_a_node_that_starts_late_learns_where_the_channel_stands() -> None:

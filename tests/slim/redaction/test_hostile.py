@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from collections.abc import Callable
 import pytest
 from ag_ui.core import TextMessageContentEvent
 
+from runcast.slim.redaction import secret_pattern
 from runcast.slim.redaction.patterns import CARD_NUMBER, DEFAULT_PATTERNS, EMAIL
 from runcast.slim.redaction.redactor import Redactor
 from runcast.slim.redaction.secret_pattern import WINDOW
@@ -124,6 +126,18 @@ def test_windows_find_what_a_whole_search_finds():
                 REDACTOR.text(text).split() == REDACTOR.text(f"{planted}{' x' * WINDOW} {planted}").split()
             ), before
             assert planted not in REDACTOR.text(text)
+
+
+@pytest.mark.parametrize("before", range(12, 40))
+def test_windows_cut_nothing_that_decides(before: int, monkeypatch: pytest.MonkeyPatch):
+    """Neither what a form looks ahead to, nor its rest: the window's end alone looks like the text's."""
+    for name, size in (("WINDOW", 16), ("OVERLAP", 8), ("EDGE", 2)):
+        monkeypatch.setattr(secret_pattern, name, size)
+    pattern = re.compile(r"(?<!k)k{1,9}+(?!!)")
+    for planted in ("kkk!", f"{9 * 'k'}!", 9 * "k", "kk kkk! k"):
+        text = "." * before + planted + "." * 30
+        found = [match.span() for match in secret_pattern.matches(pattern, text)]
+        assert found == [match.span() for match in pattern.finditer(text)], planted
 
 
 def test_a_hold_that_grows_by_single_characters_is_not_scanned_at_each():
