@@ -32,7 +32,6 @@ LATE = "what a block holds besides text comes at the message's end"
 DIFFERENT = {
     "01_plain_text": "usage comes at the message's end",
     "12_no_index": "calls without an index in successive chunks become one, which the state repairs",
-    "17_handled_tool_error": IN_STATE,
     "21_reasoning_responses": "the provider's message id is dropped",
     "22_redacted_thinking": LATE,
     "22_signature_in_its_own_chunk": LATE,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
-from uuid import NAMESPACE_OID, uuid5
 
 from runcast.adapters.langgraph.intake.callback_parts import messages_in
 from runcast.adapters.langgraph.stream.parts import RUN_MARK, SEPARATOR, TOKEN, Aside, Chunk, Part
@@ -134,7 +134,7 @@ class StreamEvents:
         for message in messages_in(data["result"]):
             if message.type == "tool" and message.id not in self._seen:
                 # a reducer may give no ids: `astream` gives one here, to the very message that is stored
-                message.id = message.id or str(uuid5(NAMESPACE_OID, f"{data['id']}:{message.tool_call_id}"))
+                message.id = message.id or _made_up(data["id"], message.tool_call_id)
                 self._seen.add(message.id)
                 parts.append({"type": "messages", "ns": part["ns"], "data": (message, meta)})
         return [*parts, part]
@@ -194,3 +194,8 @@ def _over(it: _Streamed, event: Mapping[str, Any]) -> Chunk:
         facts={**known, **as_mapping(event.get("metadata"))},
         last=True,
     )
+
+
+def _made_up(task: str, call: str) -> str:
+    """The id of a call's result that has none, the same whenever it is asked for."""
+    return blake2b(f"{task}:{call}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
