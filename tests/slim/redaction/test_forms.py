@@ -19,6 +19,7 @@ from runcast.slim.redaction.secret_values import (
     looks_random,
 )
 from tests.slim.redaction import (
+    columned_forms,
     general_forms,
     learned_forms,
     more_forms,
@@ -40,6 +41,7 @@ SECRET = {
     "general": general_forms.secrets(),
     "learned": learned_forms.secrets(),
     "staged": staged_forms.secrets(),
+    "columned": columned_forms.secrets(),
 }
 HARMLESS_TEXTS = {
     "first": HARMLESS,
@@ -49,6 +51,7 @@ HARMLESS_TEXTS = {
     "general": general_forms.harmless(),
     "learned": learned_forms.harmless(),
     "staged": staged_forms.harmless(),
+    "columned": columned_forms.harmless(),
 }
 EVERY = [*(text for each in SECRET.values() for text, _ in each), *chain(*HARMLESS_TEXTS.values())]
 texts = pytest.mark.parametrize("text", EVERY)

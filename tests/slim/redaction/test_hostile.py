@@ -180,4 +180,4 @@ def test_searchable_text_has_as_many_characters():
 def test_what_begins_inside_a_secret_holds_all_of_the_secret():
     text = "password=x1y://a,b"
     found, wait, _ = Redactor().scanner.growing(text, 0, len(text))
-    assert (found, wait) == ([], len("password="))
+    assert (not found, wait) == (True, len("password="))

@@ -39,7 +39,14 @@ from runcast.slim.redaction.redactor import DEEPEST, Redactor
 from runcast.slim.values.linear_regex import finder
 from runcast.slim.wire.codec import UnknownEvent, encode
 from tests.slim.planted import BY_FORM, HARMLESS, PASSWORD, PLANTED
-from tests.slim.redaction import general_forms, learned_forms, more_forms, newer_forms, wider_forms
+from tests.slim.redaction import (
+    columned_forms,
+    general_forms,
+    learned_forms,
+    more_forms,
+    newer_forms,
+    wider_forms,
+)
 from tests.slim.redaction.forms import SECRETS
 
 REDACTOR = Redactor()
@@ -419,7 +426,17 @@ def test_whatever_may_have_begun_shows_its_sign(form: SecretPattern):
     planted = [text for text, _ in PLANTED.values()] + [text.format(secret) for text, secret in SECRETS]
     listed = [
         *chain(
-            *(each.secrets() for each in (more_forms, newer_forms, wider_forms, general_forms, learned_forms))
+            *(
+                each.secrets()
+                for each in (
+                    more_forms,
+                    newer_forms,
+                    wider_forms,
+                    general_forms,
+                    learned_forms,
+                    columned_forms,
+                )
+            )
         )
     ]
     planted += [text for text, _ in listed if re.search(form.form, text)]

@@ -6,18 +6,26 @@ Nearly every event is passed by it, so it is one search. Does not know where a s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from runcast.slim.redaction.key_names import KeyNames
 from runcast.slim.redaction.secret_pattern import SecretPattern, any_of, compiled
 from runcast.slim.values.linear_regex import Finder, Linear, quick_finder
 
-Check = Callable[[str], bool]
-
 
 def either(one: Finder, other: Finder) -> Finder:
     """Two patterns that are faster one after the other: together their program does not fit the engine's cache."""
     return lambda text: one(text) or other(text)
+
+
+GROUPED = 24  # expressions that are searched at once: the states of more do not fit the engine's cache
+
+
+def grouped(patterns: Iterable[str]) -> Finder:
+    """Any of many patterns, some at a time: each group fits the engine's cache, and all together would not."""
+    every = list(patterns)
+    finders = [quick_finder(every[at : at + GROUPED]) for at in range(0, len(every), GROUPED)]
+    return lambda text: any(each(text) for each in finders)
 
 
 def glimpse_of(keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> Finder:
@@ -57,9 +65,9 @@ _ESCAPES = (
 
 def together(
     forms: Sequence[SecretPattern],
-) -> tuple[Finder, list[tuple[Finder, re.Pattern[str], Check | None]]]:
+) -> tuple[Finder, list[tuple[Finder, re.Pattern[str], SecretPattern]]]:
     """Forms behind one search, which passes most texts by; then each has its own."""
-    each = [(quick_finder([form.hint]), compiled(form.form), form.check) for form in forms]
+    each = [(quick_finder([form.hint]), compiled(form.form), form) for form in forms]
     return quick_finder(form.hint for form in forms), each
 
 

@@ -17,7 +17,13 @@ from runcast.slim.redaction.rules.known_names import (
     SUFFIXES,
     WEAK_KEYS,
 )
-from runcast.slim.redaction.secret_values import SHORTEST_GENERATED, is_uuid, looks_generated, looks_random
+from runcast.slim.redaction.secret_values import (
+    SHORTEST_GENERATED,
+    is_uuid,
+    looks_generated,
+    looks_random,
+    looks_unlike_a_word,
+)
 
 __all__ = ["DEFAULT_KEYS", "WEAK_KEYS", "KeyNames"]
 
@@ -48,6 +54,8 @@ SUFFIX = rf"(?:[_-]?[0-9]{{1,2}}|[_-](?i:{'|'.join(SUFFIXES)}))?"
 _suffix = re.compile(rf"(?:[_-]?[0-9]{{1,2}}|[_-](?i:{'|'.join(SUFFIXES)}))\Z")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 LONGEST_NAME = 80
+_MADE = re.compile(r"[A-Za-z0-9_+=~-]{16,200}")
+_GROUPS = re.compile(r"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,5}")  # of a product key
 SHORTEST_RANDOM = 12  # of random characters behind `X-Gotify-Key`
 
 
@@ -104,8 +112,8 @@ class KeyNames:
         known = any(" ".join(parts[-count:]) in self._weak for count in (1, 2, 3))
         return known or parts[-1].endswith(_JOINED_WEAK)
 
-    def may_hold(self, name: str, value: str) -> bool:
-        """Whether this weak name before this value announces a secret."""
+    def may_hold(self, name: str, value: str, *, written: bool = False) -> bool:
+        """Whether this weak name before this value announces a secret; `written`, where it is no key of a document."""
         if not self.is_weak(name):
             return False
         base, suffix = _split(name)
@@ -116,10 +124,12 @@ class KeyNames:
         qualified = (len(parts) > 1 and last in _QUALIFIED) or (bool(suffix) and self._ends(base))
         if qualified and not PLAIN_KEYS.isdisjoint(parts[-3:-1]):
             return False
+        if qualified and _MADE.fullmatch(value) and (_GROUPS.fullmatch(value) or looks_unlike_a_word(value)):
+            return True
         if len(value) < SHORTEST_GENERATED and not value.isdecimal():
             return qualified and len(value) >= SHORTEST_RANDOM and looks_random(value)
         if is_uuid(value):
-            return qualified or last in ("auth", "api")
+            return qualified or last in ("auth", "api") or (written and parts == ("key",))
         return looks_generated(value, digits=not _SHORT_NUMBERS.isdisjoint(parts[-2:]))
 
     def marks(self) -> dict[str, str]:
@@ -144,6 +154,7 @@ class KeyNames:
         )
 
 
+@lru_cache(maxsize=4096)
 def _split(name: str) -> tuple[str, str]:
     """A name and what is added behind it: `DB_PASSWORD_PROD` gives `DB_PASSWORD` and `prod`."""
     match = _suffix.search(name)

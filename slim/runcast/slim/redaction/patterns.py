@@ -8,6 +8,7 @@ from __future__ import annotations
 from runcast.slim.redaction.key_names import DEFAULT_KEYS
 from runcast.slim.redaction.rules.addresses import WEBHOOK
 from runcast.slim.redaction.rules.calls import CALLS
+from runcast.slim.redaction.rules.columns import COLUMNS
 from runcast.slim.redaction.rules.program_arguments import COMMANDS
 from runcast.slim.redaction.rules.service_names import SERVICE_NAME
 from runcast.slim.redaction.rules.services import SERVICES
@@ -56,6 +57,7 @@ DEFAULT_PATTERNS: tuple[SecretPattern, ...] = (
     SERVICE_NAME,
     *SHAPES,
     *WRITTEN_FORMS,
+    *COLUMNS,
     *COMMANDS,
     *CALLS,
     *WRITTEN_LOGINS,

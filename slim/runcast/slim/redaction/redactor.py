@@ -24,12 +24,13 @@ from runcast.slim.redaction.patterns import DEFAULT_PATTERNS
 from runcast.slim.redaction.scanner import Scanner
 from runcast.slim.redaction.secret_pattern import SecretPattern
 from runcast.slim.redaction.secret_values import is_reference, is_schema
-from runcast.slim.redaction.stream_redactor import StreamRedactor
+from runcast.slim.redaction.stream_redactor import REMEMBERED, StreamRedactor
 from runcast.slim.redaction.value_extent import Finding
-from runcast.slim.values.linear_regex import Linear, searchable
+from runcast.slim.values.linear_regex import Linear
 from runcast.slim.values.type_guards import as_mapping
 from runcast.slim.wire.codec import AnyEvent, encode
 
+SHORT = 40  # the most characters of a text that is remembered
 DEEPEST = 200  # deeper nesting is replaced whole, so recursion is bounded
 
 _SCHEMAS = frozenset({"parameters", "response_schema"})  # JSON Schemas name secrets without holding any
@@ -64,7 +65,10 @@ class Redactor:
         weak = WEAK_KEYS if keys is DEFAULT_KEYS else ()
         self.keys, self.scanner, custom = _compiled(tuple(keys), tuple(weak), tuple(patterns))
         self.paths = Paths(paths)
+        # Short texts without a secret: the same few names and words stand in every value.
+        self._plain: set[str] = set()
         self.harmless: set[str] = set()  # deltas that begin no secret
+        self.openers: set[str] = set()  # those, and what begins none at the beginning of a text
         everything = also is not None or bool(self.paths)
         # Whether encoded bytes may hold a secret; and the same, more exact and slower.
         self.glimpse = _anything if everything else self.scanner.glimpse
@@ -74,8 +78,12 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text without its secrets; JSON inside the text is read, however often it is escaped."""
-        if self.scanner.glimpse(searchable(text)):
-            text = self.replaced(text, self.scanner.findings(text))
+        if text not in self._plain:
+            found = self.scanner.findings(text)
+            if found:
+                text = self.replaced(text, found)
+            elif len(text) <= SHORT and len(self._plain) < REMEMBERED:
+                self._plain.add(text)
         return text if self.also is None else self.also(text)
 
     def value(self, value: Any, path: str = "") -> Any:

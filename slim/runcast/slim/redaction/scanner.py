@@ -13,7 +13,15 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
-from runcast.slim.redaction.glimpse import either, endings, glimpse_of, has_marks, together, unescaped
+from runcast.slim.redaction.glimpse import (
+    either,
+    endings,
+    glimpse_of,
+    grouped,
+    has_marks,
+    together,
+    unescaped,
+)
 from runcast.slim.redaction.key_names import SUFFIX, KeyNames, words
 from runcast.slim.redaction.outline import Familiar
 from runcast.slim.redaction.rules.name_trail import trail
@@ -36,14 +44,15 @@ _TYPED = (
     r"\s{0,4}=\s{0,4}+(?=\\*(?:[\"'`]|\Z)))?+"
 )
 # What stands between a name and its value, and a value that nothing quotes.
-_TAIL = rf"(?P<q>\\*[\"'])?\]?(?:\[[0-9]{{0,5}}\])?\s{{0,24}}+{_OPERATOR}\s{{0,24}}+(?:\*\*\s?)?{_TYPED}(?:[|>][+-]?(?:\s|\\+n){{1,12}}+|!!binary\s|[bBrRuU](?=[\"']))?(?P<open>\\*[\"'`])?"
+_TAIL = rf"(?P<q>\\*[\"'])?(?:\*\*|`)?\]?(?:\[[0-9]{{0,5}}\])?\s{{0,24}}+{_OPERATOR}\s{{0,24}}+(?:\*\*\s?)?{_TYPED}(?:[|>][+-]?(?:\s|\\+n){{1,12}}+|!!binary\s|[bBrRuU](?=[\"']))?(?P<open>\\*[\"'`])?"
 _tail = re.compile(_TAIL)
 _OPERATORS = re.compile("[:=/\"'\\\\<%]")
 _IDENTIFIER = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 _WHOLE_LINE = frozenset(
     {"authorization", "cookie", "cookies", "phrase", "mnemonic", "codes"}
 )  # their values have spaces in them
-TOGETHER = 12  # forms whose hints are searched at once, before those of each
+SHORT = 16  # the longest beginning of a text that is cached
+TOGETHER = 12  # forms with hints that are searched at once, before those of each
 
 
 class Scanner:
@@ -54,7 +63,7 @@ class Scanner:
         apart = [form for form in forms if form.apart]
         groups = [shared[at : at + TOGETHER] for at in range(0, len(shared), TOGETHER)]
         self._forms = [together(some) for some in (*groups, *([form] for form in apart))]
-        self._opens = quick_finder(form.sign or form.onset for form in forms if not form.adjacent)
+        self._opens = grouped(form.sign or form.onset for form in forms if not form.adjacent)
         self._adjacent = [compiled(form.opening) for form in forms if form.adjacent]
         self._unbroken = _any(form.opening for form in forms if form.unbroken)
         self._broken = [
@@ -62,7 +71,7 @@ class Scanner:
             for form in forms
             if not (form.unbroken or form.adjacent)
         ]
-        self._breaks = quick_finder(form.onset for form in forms if not (form.unbroken or form.adjacent))
+        self._breaks = grouped(form.onset for form in forms if not (form.unbroken or form.adjacent))
         self._keys = keys
         self._kind = lru_cache(maxsize=4096)(self._kind_of)  # the same few names stand in a text
         self._custom = custom
@@ -75,32 +84,36 @@ class Scanner:
         self._trail = trail(keys.names)
         if keys.names:
             name = f"(?i:{keys.pattern()})"
-            announced = rf"{name}{SUFFIX}\\*[\"']?\]?(?:\[[0-9]{{0,5}}\])?\s*{_OPERATOR}"
+            announced = rf"{name}{SUFFIX}\\*[\"']?(?:\*\*|`)?\]?(?:\[[0-9]{{0,5}}\])?\s*{_OPERATOR}"
             self._lead = compiled(rf"(?P<name>{name}{SUFFIX}){_TAIL}")
-            between = r"(?:\\*[\"']|\[[0-9]{0,5}|\]|\\+[nrt]|\s)*"
+            between = r"(?:\\*[\"']|\[[0-9]{0,5}|\]|\\+[nrt]|\s|\*\*|`)*"
             names.append(rf"{name}{SUFFIX}{between}(?:[+.?|]{{1,2}}=|[:=]|!=|<-|%3[dD])")
             # The path of a patch ends with a name, and its value stands elsewhere.
             names.append(rf"(?i:{keys.pattern(strong=True)}){SUFFIX}(?:{between}/|\\*[\"'])")
         self._announced = quick_finder([announced])
-        onset = quick_finder(form.onset for form in shared if not form.adjacent)
+        onset = grouped(form.onset for form in shared if not form.adjacent)
         self._onset = either(onset, quick_finder(form.onset for form in apart))
         # Whether a text, or JSON bytes, may hold a secret.
         shaped = [form.hint for form in forms if not has_marks(form)]
         named = quick_finder(names)
-        formed = either(quick_finder(hints), quick_finder(shaped))
-        began, rare = quick_finder(form.onset for form in shared), quick_finder(form.onset for form in apart)
+        formed = either(grouped(hints), quick_finder(shaped))
+        began, rare = grouped(form.onset for form in shared), quick_finder(form.onset for form in apart)
         self.glimpse = glimpse_of(keys, forms, custom)
         self.mentions = either(either(named, formed), quick_finder(form.hint for form in apart))
         self.familiar = Familiar(names, (form.hint for form in forms))
         self._named_mark = named
         self.begins = either(either(began, rare), formed)
         self.wakes = lru_cache(maxsize=4096)(self._wakes)  # of a delta; tokens repeat
+        self._first = lru_cache(maxsize=4096)(self._growing)  # the same few words begin a text
         # Whether a delta may end a word that began in the one before: `ret a1b2…` itself does not show what it is about.
-        self.resumes = quick_finder(endings(mark.rstrip() for form in forms for mark in form.marks))
+        split = endings(mark.rstrip() for form in forms for mark in form.marks)
+        self.resumes = quick_finder([*split, *(form.rests for form in forms if form.rests)])
 
     def suspects(self, data: bytes) -> bool:
         """The same as `mentions`, faster for JSON bytes, above all for long ones."""
-        return self.glimpse(data) and (self.mentions(data) or self.mentions(unescaped(data)))
+        if not self.glimpse(data):
+            return False
+        return self.mentions(data) or (b"\\" in data and self.mentions(unescaped(data)))
 
     def _wakes(self, delta: str) -> bool:
         """Whether a delta may hold a secret, or its end may begin one. Before each value stands an operator."""
@@ -108,46 +121,59 @@ class Scanner:
             return True
         return _OPERATORS.search(delta) is not None and self._named_mark(delta)
 
-    def findings(self, text: str) -> list[Finding]:
-        """The secrets of a whole text, in order, none overlapping another."""
+    def findings(self, text: str, since: int = 0) -> list[Finding]:
+        """The secrets of a whole text, in order, none overlapping another. Before `since` may be the end of a longer one."""
         plain = searchable(text)
-        return _merged(each for each in self._each(plain) if not each.weak) if self.glimpse(plain) else []
+        return (
+            _merged(each for each in self._each(plain, since) if not each.weak) if self.glimpse(plain) else []
+        )
 
-    def growing(self, text: str, since: int, unsure: int) -> tuple[list[Finding], int, bool]:
+    def growing(self, text: str, since: int, unsure: int) -> tuple[Sequence[Finding], int, bool]:
         """The secrets so far, from where on to wait, and whether to scan again when more text comes. All before `since`
         is decided; an unconfirmed secret begins among the last `unsure` characters or not at all."""
         plain = searchable(text)
-        found = _merged(self._each(plain)) if self.glimpse(plain) else []
+        if len(plain) <= SHORT:
+            # As from any other `since`: `_growing` looks 64 characters before it.
+            return self._first(plain, 0, unsure)
+        return self._growing(plain, since, unsure)
+
+    def _growing(self, plain: str, since: int, unsure: int) -> tuple[Sequence[Finding], int, bool]:
+        found = _merged(self._each(plain, since)) if self.glimpse(plain) else []
         reach = max(since - 64, len(plain) - unsure, 0)
         stirs = self._onset(plain[reach:])
         opens = stirs and self._opens(plain)
         waits = [*self._adjoining(plain, reach)]
         if not (found or opens or waits):
-            return [], len(text), stirs
+            return (), len(plain), stirs
         if opens:
             waits.extend(self._openings(plain, reach))
         if not found:
-            return [], min(waits, default=len(text)), stirs or bool(waits)
-        waits += [each.start for each in found if each.open or each.end == len(text)]
-        start = min(waits, default=len(text))
+            return (), min(waits, default=len(plain)), stirs or bool(waits)
+        waits += [each.start for each in found if each.open or each.end == len(plain)]
+        start = min(waits, default=len(plain))
         for each in reversed(found):
             if each.start < start < each.end:
                 start = each.start
-        return [each for each in found if each.start < start], start, stirs or bool(waits)
+        return tuple(each for each in found if each.start < start), start, stirs or bool(waits)
 
-    def _each(self, text: str) -> Iterator[Finding]:
-        yield from self._formed(text)
+    def _each(self, text: str, since: int) -> Iterator[Finding]:
+        yield from self._formed(text, since)
         yield from self._named(text)
         yield from self._customised(text)
 
-    def _formed(self, text: str) -> Iterator[Finding]:
+    def _formed(self, text: str, since: int) -> Iterator[Finding]:
         for some, forms in self._forms:
-            for hinted, pattern, check in forms if some(text) else ():
+            for hinted, pattern, form in forms if some(text) else ():
                 if not hinted(text):
                     continue
                 group = "secret" if "secret" in pattern.groupindex else 0
                 for match in matches(pattern, text):
-                    if match[group] and (check is None or check(match.group())):
+                    if form.whole and match.start(group) < since:
+                        continue  # the rest of a longer word, or of a longer row
+                    if form.parts is not None:
+                        at = match.start()
+                        yield from (Finding(at + start, at + end) for start, end in form.parts(match.group()))
+                    elif match[group] and (form.check is None or form.check(match.group())):
                         yield Finding(*match.span(group))
 
     def _customised(self, text: str) -> Iterator[Finding]:
@@ -177,12 +203,11 @@ class Scanner:
     def _leads(self, text: str) -> Iterator[tuple[int, int, re.Match[str]]]:
         """Where a name begins and ends that stands before an operator, and what follows it. Found from the operator
         backwards: few places have one, many may begin a name."""
-        size = len(text)
+        size, tail = len(text), _tail.match
         spans = [each.span("name") for each in self._trail.finditer(text[::-1])]
-        leads = (
-            (size - ends, size - begins, _tail.match(text, size - begins)) for begins, ends in reversed(spans)
-        )
-        return ((start, end, tail) for start, end, tail in leads if tail)
+        spans.reverse()
+        leads = ((size - ends, size - begins, tail(text, size - begins)) for begins, ends in spans)
+        return ((begins, ends, lead) for begins, ends, lead in leads if lead is not None)
 
     def _shorter(self, text: str, at: int, end: int) -> tuple[int, int, re.Match[str]] | None:
         """The rest of a lead whose beginning was the value of another one, where it is a lead itself."""
@@ -195,8 +220,7 @@ class Scanner:
         if not self._announced(text):
             return
         at = 0
-        for each in self._leads(text):
-            start, end, lead = each
+        for start, end, lead in self._leads(text):
             if start < at:
                 shorter = self._shorter(text, at, lead.end()) if lead.end() > at else None
                 if shorter is None:
@@ -206,19 +230,24 @@ class Scanner:
             name = text[start:end]
             if start and text[start - 1] in _IDENTIFIER:
                 name = _name_before(text, start) + name
-            kind = "" if _is_whole_string(text, end - len(name), lead) else self._kind(name)
+            operator, q, quote = lead.group(0, "q", "open")
+            whole = (
+                quote is not None and q is None and _is_whole_string(text, end - len(name), operator, quote)
+            )
+            kind = "" if whole else self._kind(name)
             found = value_behind(text, lead, whole_line=kind == "whole line") if kind else None
             if found is None:
                 continue
-            if not self._is_secret(text, name, lead, found, strong=kind != "weak"):
+            value = text[found.start : found.end]
+            if not (
+                self._keys.may_hold(name, value, written=q is None)
+                if kind == "weak"
+                else self._is_secret(text, name, operator, quote, found, value)
+            ):
                 if not found.open:
                     continue
                 found = found._replace(weak=True)
-            elif len(text) < found.end + 2 and (
-                _PROSE.fullmatch(text, found.start, found.end)
-                or _TYPE.fullmatch(text, found.start, found.end)
-                or _IDENTIFIED.fullmatch(text, found.start, found.end)
-            ):
+            elif len(text) < found.end + 2 and any(each.fullmatch(value) for each in _CONTINUED):
                 found = found._replace(open=True)  # the next word shows whether this is a sentence
             yield found
             at = found.end
@@ -229,21 +258,25 @@ class Scanner:
             return "weak" if self._keys.is_weak(name) else ""
         return "whole line" if words(name)[-1] in _WHOLE_LINE else "strong"
 
-    def _is_secret(self, text: str, name: str, lead: re.Match[str], found: Finding, *, strong: bool) -> bool:
-        value = text[found.start : found.end]
-        if not strong:
-            return self._keys.may_hold(name, value)
-        scheme, blank, rest = value.partition(" ")
-        if blank and scheme.lower() in _SCHEMES and (is_reference(rest) or rest in _SCHEMES):
+    def _is_secret(
+        self, text: str, name: str, operator: str, quote: str | None, found: Finding, value: str
+    ) -> bool:
+        """Whether the value is one, behind a name that announces it."""
+        if " " in value:
+            scheme, _, rest = value.partition(" ")
+            if scheme.lower() in _SCHEMES and (is_reference(rest) or rest in _SCHEMES):
+                return False
+        if ("!=" in operator or "===" in operator) and not looks_unlike_a_word(value):
             return False
-        if _UNEQUAL.search(lead.group()) and not looks_unlike_a_word(value):
-            return False
-        if lead["open"] is not None:
+        if quote is not None:
             return not (is_reference(value) or value.lower() in (name.lower(), *KEPT))
-        if value.startswith(("{", "[")):
-            return not is_schema_text(value)
-        itself = value.replace("_", "").isalpha() and value.isascii() and value in self._keys
-        return not (itself or is_harmless(value) or _is_compared(lead, value) or _is_prose(text, found))
+        if value[:1] in ("{", "["):
+            return not (is_schema_text(value) or is_harmless(value))
+        if is_harmless(value) or (("==" in operator or "!=" in operator) and _is_compared(value)):
+            return False
+        if _is_prose(text, found):
+            return False
+        return not (value.isascii() and value.replace("_", "").isalpha() and value in self._keys)
 
 
 def _any(patterns: Iterable[str]) -> re.Pattern[str]:
@@ -257,43 +290,36 @@ _PROSE = re.compile(
 )
 _TYPE = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+){1,6}")
 _IDENTIFIED = re.compile(r"[A-Za-z_]{4,40}")
+_CONTINUED = (_PROSE, _TYPE, _IDENTIFIED)  # values that the text behind them may show to be none
 _SCHEMES = frozenset({"bearer", "basic", "token", "jwt"})
 
 
-def _is_whole_string(text: str, start: int, lead: re.Match[str]) -> bool:
+def _is_whole_string(text: str, start: int, operator: str, quote: str) -> bool:
     """Whether the name and its operator are a string of their own, and the quote behind them ends it: `"TOKEN=" in text`."""
-    quote = lead["open"]
-    if quote is None or lead["q"] is not None or not text.endswith(quote, 0, start):
-        return False
-    return not lead.group()[: -len(quote)][-1:].isspace()
+    return text.endswith(quote, 0, start) and not operator[: -len(quote)][-1:].isspace()
 
 
-_UNEQUAL = re.compile("!=|===")
-
-
-def _is_compared(lead: re.Match[str], value: str) -> bool:
+def _is_compared(value: str) -> bool:
     """A name that another one is compared with: `token == expected`."""
     name = value.rstrip(":")
-    return (
-        re.search("[=!]=", lead.group()) is not None
-        and name.isidentifier()
-        and not any(map(str.isdigit, name))
-    )
+    return name.isidentifier() and not any(map(str.isdigit, name))
 
 
 def _is_prose(text: str, found: Finding) -> bool:
     """A word of a sentence behind a colon: `password: then press`; or a type, `password: FilterOrBool = False`; or a
     name that more is added to, `token = prefix + "TOKEN"`."""
-    behind = text[found.end : found.end + 2]
-    if behind == " +" and _IDENTIFIED.fullmatch(text, found.start, found.end):
+    start, end = found.start, found.end
+    if text[end : end + 1] != " ":
+        return False
+    next_one = text[end + 1 : end + 2]
+    if next_one == "+" and _IDENTIFIED.fullmatch(text, start, end):
         return True
-    if behind == " =" and _TYPE.fullmatch(text, found.start, found.end):
+    if next_one == "=" and _TYPE.fullmatch(text, start, end):
         return True
     return (
-        text[found.start - 2 : found.start] == ": "
-        and behind[:1] == " "
-        and behind[1:].isalpha()
-        and _PROSE.fullmatch(text, found.start, found.end) is not None
+        next_one.isalpha()
+        and text[start - 2 : start] == ": "
+        and _PROSE.fullmatch(text, start, end) is not None
     )
 
 

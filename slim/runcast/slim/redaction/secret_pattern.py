@@ -34,6 +34,13 @@ class SecretPattern:
     )
     apart: bool = False  # searched by itself: together with others it does not fit the engine's cache
     begins: tuple[str, ...] = ()  # marks too, with no letter or digit before them
+    whole: bool = (
+        False  # it begins where a word does: what a stream has released in part is no secret of this form
+    )
+    rests: str = ""  # linear syntax: what a delta begins with that ends what begins an opening
+    parts: Callable[[str], Iterable[tuple[int, int]]] | None = (
+        None  # where secrets stand in a match that has several
+    )
 
 
 def luhn(text: str) -> bool:

@@ -13,14 +13,26 @@ from itertools import pairwise
 _SCHEMES = ("bearer", "basic", "digest", "token")
 _MODES = ("include", "omit", "same-origin")
 _REFERENCE = re.compile(
-    r"\${1,2}\w{1,80}|\$\([a-z][\w./-]{0,40}(?:\s.{0,160})?\)?|\${1,2}\{[^}]{0,120}\}?|[\w-]{0,24}\{\s?[A-Za-z_.]{0,60}\s?\}|(?:\w{1,12}-){1,3}x{3,}|\$\{\{[^}]{0,120}(?:\}\})?|%\w{1,80}%|\{\{[^}]{0,120}\}\}|<[\w .:/-]{1,80}>?"
+    r"\${1,2}\w{1,80}|\$\([a-z][\w./-]{0,40}(?:\s.{0,160})?\)?|\${1,2}\{[^}]{0,120}\}?|[\w-]{0,24}\{\s?[A-Za-z_.]{0,60}\s?\}|(?:\w{1,12}-){1,3}x{3,}|\$\{\{[^}]{0,120}(?:\}\})?|\{{1,3}\w{1,60}|%\w{1,80}%|\{\{[^}]{0,120}\}\}|<[\w .:/-]{1,80}>?"
     r"|[*xy•.#-]{4,}|X{4,}|#[0-9a-fA-F]{6}|(?:os|process)\.env(?:iron)?/\w{1,80}|(?:[A-Za-z]{1,8}[_-]){0,2}(?:\.{3}|…)\w{0,4}|[\^~]\d{1,5}(?:\.[\dx*]{1,5}){0,2}"
     rf"|!(?i:vault|ref|sub|getatt|secret|env)(?:\s[^\n]{{0,80}})?|(?=[bdtBDT])(?i:{'|'.join(_SCHEMES)})\s*|{'|'.join(_MODES)}"
     r"|(?=[cehimrstyCEHIMRSTY])(?i:your|my|the|some|example|enter|insert|replace|change)[_ -](?:[\w -]{0,40}[_ -])?"
     r"(?i:key|token|secret|password|pass|credentials?|me|here|value)s?(?i:[_ -](?:here|goes[_ -]here))?"
 )
 # An expression of a program: a call, an index, an attribute, a keyword, a type, a constant.
-_KEYWORDS = ("await", "new", "not", "lambda", "async", "return", "raise", "throw", "function", "typeof")
+_KEYWORDS = (
+    "await",
+    "new",
+    "not",
+    "lambda",
+    "async",
+    "return",
+    "raise",
+    "throw",
+    "function",
+    "typeof",
+    "range",
+)
 _TYPES = (
     *("bool", "boolean", "str", "string", "int", "integer", "float", "number", "bytes", "object", "any"),
     *(

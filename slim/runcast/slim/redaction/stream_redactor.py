@@ -17,25 +17,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ag_ui.core import (
-    ActivitySnapshotEvent,
-    MessagesSnapshotEvent,
-    ReasoningEndEvent,
-    ReasoningStartEvent,
-    RunErrorEvent,
-    RunFinishedEvent,
-    RunStartedEvent,
-    StepFinishedEvent,
-    StepStartedEvent,
-    SubagentFinishedEvent,
-    SubagentStartedEvent,
-    TextMessageStartEvent,
-    ToolCallResultEvent,
-    ToolCallStartEvent,
+from runcast.slim.redaction.event_parts import (
+    BORDER,
+    CHUNK,
+    CHUNKS,
+    DELTA,
+    MINTS,
+    OTHER,
+    PARTS,
+    PLAIN,
+    RESTATES,
+    START,
+    TERSE,
 )
-
-from runcast.slim.redaction.outline import OUTLINE
-from runcast.slim.values.lifecycles import PHASES, STREAMS
+from runcast.slim.redaction.outline import LONGEST, OUTLINE
 from runcast.slim.values.linear_regex import searchable
 
 if TYPE_CHECKING:
@@ -53,29 +48,7 @@ MOST_PIECES = 2 * PIECES  # the older half is dropped at this number
 TAIL = 40  # as many pieces and characters have the beginning of a word that a delta ends
 LONG_HOLD = 512  # up to so many held characters, a hold is scanned at every blank, and
 FEW = 8  # whenever so many more have come
-REMEMBERED = 4_096  # harmless deltas that are cached; tokens repeat
-
-_PLAIN, _DELTA, _CHUNK, _BORDER, _START = range(5)
-_PART = {"start": _BORDER, "content": _DELTA, "end": _BORDER, "chunk": _CHUNK}
-_CONTENT: dict[type, str] = {TextMessageStartEvent: "name", ToolCallStartEvent: "tool_call_name"}
-
-# What an event is to the stream it names: its part, the drawer of that stream, the field with its id, and, for a
-# border, the one field besides metadata that may hold content.
-_PARTS: dict[type[Any], tuple[int, int, str, str]] = {
-    event: (_PART[phase], STREAMS.index(life), life.id_field, _CONTENT.get(event, "metadata"))
-    for event, (life, phase) in PHASES.items()
-    if life in STREAMS
-} | {RunStartedEvent: (_START, 0, "", "")}
-_OTHER = (_PLAIN, 0, "", "")  # all other events
-_CHUNKS = {event: name for event, (part, _, name, _) in _PARTS.items() if part == _CHUNK}
-_MINTS = (ToolCallResultEvent, ActivitySnapshotEvent)  # make or replace the message they name
-# Hold ids, counts and words of the program, hardly a text of their own: a run has many of few outlines.
-_TERSE = frozenset(
-    {StepStartedEvent, StepFinishedEvent, RunFinishedEvent, SubagentStartedEvent, SubagentFinishedEvent}
-    | {ReasoningStartEvent, ReasoningEndEvent}
-    | {event for event, (part, *_) in _PARTS.items() if part == _BORDER}
-)
-_RESTATES = (MessagesSnapshotEvent, RunStartedEvent, RunFinishedEvent, RunErrorEvent)
+REMEMBERED = 4_096  # harmless deltas and short texts that are cached, of each; tokens and names repeat
 
 
 class _Rules(Protocol):
@@ -88,6 +61,7 @@ class _Rules(Protocol):
     holds_always: bool
     scanner: Scanner
     harmless: set[str]
+    openers: set[str]
     glimpse: Finder
     familiar: Familiar
 
@@ -129,46 +103,46 @@ class StreamRedactor:
         self._streams: tuple[dict[str, _Stream | list[str]], ...] = ({}, {}, {})
         self._chunked: tuple[type, str] | None = None  # the stream that a chunk without an id continues
         self._harmless = redactor.harmless
+        self._openers = redactor.openers
         self._familiar = redactor.familiar
+        self._outlines = redactor.familiar.outlines
         self._open = 0  # streams that hold text, and a chunked message that may continue
 
     def feed(self, event: AnyEvent, data: bytes | None = None) -> Sequence[AnyEvent]:
         """The events that may leave now. Pass the event's encoded bytes as `data` to save encoding it again."""
         if self._open:
             return self._carefully(event, data)
-        parts = _PARTS.get(type(event))
-        if parts is None:
-            return (self._whole(event, data),)
-        part, drawer, name, content = parts
-        fields = event.__dict__
-        if part == _DELTA:
-            delta, recent = fields["delta"], self._streams[drawer].get(fields[name])
-            if (
-                type(recent) is list
-                and delta in self._harmless
-                and fields["metadata"] is None
-                and fields["raw_event"] is None
-                and not event.__pydantic_extra__
-            ):
-                recent.append(delta)
-                if len(recent) > MOST_PIECES:
-                    del recent[:PIECES]
+        part, drawer, name, content = PARTS.get(type(event), OTHER)
+        if part >= BORDER:
+            fields = event.__dict__
+            key, streams = fields[name], self._streams[drawer]
+            bare = fields["metadata"] is None and fields["raw_event"] is None and not event.__pydantic_extra__
+            if part == DELTA:
+                delta, recent = fields["delta"], streams.get(key)
+                if bare and delta in (self._openers if recent is None else self._harmless):
+                    if recent is None:
+                        streams[key] = [delta]
+                        return (event,)
+                    if type(recent) is list:
+                        recent.append(delta)
+                        if len(recent) > MOST_PIECES:
+                            del recent[:PIECES]
+                        return (event,)
+                return self._read(drawer, key, event, data)
+            streams.pop(key, None)
+            if bare and fields[content] is None:
                 return (event,)
-            return self._read(drawer, fields[name], event, data)
-        if part == _BORDER:
-            self._streams[drawer].pop(fields[name], None)
-            if (
-                fields[content] is None
-                and fields["metadata"] is None
-                and fields["raw_event"] is None
-                and not event.__pydantic_extra__
-            ):
-                return (event,)
-        elif part == _START:
-            self._streams = ({}, {}, {})
-        else:
-            return self._chunks(event, data)
-        return (self._whole(event, data),)
+        elif part == PLAIN:
+            return (
+                (event,)
+                if data is not None and not self._may_hold(data)
+                else (self._redact_event(event, data),)
+            )
+        elif part != TERSE:
+            return self._rare(part, event, data)
+        if data is not None and data.translate(OUTLINE) in self._outlines:
+            return (event,)
+        return (self._terse(event, data),)
 
     def _read(self, drawer: int, key: str, event: Any, data: bytes | None) -> Sequence[AnyEvent]:
         """A delta that is not known to be harmless, or is the first one of its stream, or carries something."""
@@ -182,28 +156,37 @@ class StreamRedactor:
             return (event,)
         return self._grown(drawer, key, event, delta)
 
-    def _whole(self, event: AnyEvent, data: bytes | None) -> AnyEvent:
-        """An event that belongs to no stream, or carries more than its part of one."""
-        if data is None or type(event) not in _TERSE:
-            return self._redact_event(event, data) if data is None or self._may_hold(data) else event
-        outline = data.translate(OUTLINE)
-        if outline not in self._familiar.outlines:
-            if self._may_hold(data):
-                return self._redact_event(event, data)
-            self._familiar.learn(outline)
+    def _rare(self, part: int, event: AnyEvent, data: bytes | None) -> Sequence[AnyEvent]:
+        """The beginning or the end of a run, or a chunk."""
+        if part == CHUNK:
+            return self._chunks(event, data)
+        if part == START:
+            self._streams = ({}, {}, {})
+        elif data is not None and len(data) <= LONGEST:  # a longer one asks something
+            known = data.translate(OUTLINE) in self._outlines
+            return (event,) if known else (self._terse(event, data),)
+        return (self._redact_event(event, data) if data is None or self._may_hold(data) else event,)
+
+    def _terse(self, event: AnyEvent, data: bytes | None) -> AnyEvent:
+        """An event of few outlines, the first times that it has one of them."""
+        if data is None or self._may_hold(data):
+            return self._redact_event(event, data)
+        self._familiar.learn(data.translate(OUTLINE))
         return event
 
     def _carefully(self, event: AnyEvent, data: bytes | None) -> list[AnyEvent]:
         """The same while text is held, or while a chunked message may continue."""
-        part, drawer, name, _ = _PARTS.get(type(event), _OTHER)
-        if part == _CHUNK or self._chunked is not None:
+        part, drawer, name, content = PARTS.get(type(event), OTHER)
+        if part == CHUNK or self._chunked is not None:
             return self._chunks(event, data)
-        if part == _DELTA:
+        if part == DELTA:
             return self._grown(drawer, event.__dict__[name], event, event.__dict__["delta"])
         out = self._before(event)
-        if part == _BORDER:
+        if part == BORDER:
             self._streams[drawer].pop(event.__dict__[name], None)
-        elif part == _START:
+            if event.__dict__[content] is None and not _carries(event):
+                return [*out, event]
+        elif part == START:
             self._streams = ({}, {}, {})
         return [*out, self._redact_event(event, data)]
 
@@ -229,13 +212,16 @@ class StreamRedactor:
             return False
         if self._scanner.wakes(delta):
             return False
+        remembers = len(self._openers) < REMEMBERED
+        if remembers:
+            self._openers.add(delta)
         if ":" in delta or "=" in delta:  # an operator: the name may stand before it
             return not recent
         if self._scanner.resumes(delta):
             return not recent or not self._scanner.begins(
                 "".join((*recent[-TAIL:], delta))[-TAIL - len(delta) :]
             )
-        if len(self._harmless) < REMEMBERED:
+        if remembers:
             self._harmless.add(delta)
         return True
 
@@ -260,7 +246,7 @@ class StreamRedactor:
         redacted = self._redactor.event(bare)
         if redacted is bare and released == delta:
             return [event]
-        return [redacted.model_copy(update={"delta": released or (None if type(event) in _CHUNKS else "")})]
+        return [redacted.model_copy(update={"delta": released or (None if type(event) in CHUNKS else "")})]
 
     def _released(self, stream: _Stream, delta: str) -> str:
         """The part of the held text and the delta that is certain by now."""
@@ -295,7 +281,7 @@ class StreamRedactor:
         self._open += bool(text) - bool(stream.held)
         stream.held = text
 
-    def _backed_off(self, text: str, wait: int, since: int, findings: list[Finding]) -> int:
+    def _backed_off(self, text: str, wait: int, since: int, findings: Sequence[Finding]) -> int:
         """With patterns or a callable of the user, the last characters wait for the next ones."""
         if not self._always:
             return wait
@@ -319,18 +305,18 @@ class StreamRedactor:
 
     def _before(self, event: AnyEvent) -> list[AnyEvent]:
         """Held text that must not come after this event."""
-        part, drawer, name, _ = _PARTS.get(type(event), _OTHER)
-        if part == _BORDER:
+        part, drawer, name, _ = PARTS.get(type(event), OTHER)
+        if part == BORDER:
             return self._release(drawer, event.__dict__[name])
-        if isinstance(event, _MINTS):
+        if isinstance(event, MINTS):
             return [*self._release(0, event.message_id), *self._release(1, event.message_id)]
-        return self.close() if isinstance(event, _RESTATES) else []
+        return self.close() if isinstance(event, RESTATES) else []
 
     def _chunks(self, event: AnyEvent, data: bytes | None) -> list[AnyEvent]:
         """A chunk, or an event after one: any other event ends a chunked message."""
-        part, drawer, name, _ = _PARTS.get(type(event), _OTHER)
+        part, drawer, name, _ = PARTS.get(type(event), OTHER)
         ended = self._end_of_chunks(event)
-        if part != _CHUNK:
+        if part != CHUNK:
             return [*ended, *self.feed(event, data)]
         fields = event.__dict__
         if fields["delta"] is None:
@@ -344,7 +330,7 @@ class StreamRedactor:
         if self._chunked is None:
             return []
         kind, key = self._chunked
-        _, drawer, name, _ = _PARTS[kind]
+        _, drawer, name, _ = PARTS[kind]
         if type(event) is kind and event.__dict__[name] in (None, key):
             return []
         self._open -= 1
@@ -363,7 +349,7 @@ class StreamRedactor:
             return []
         context = stream.context()
         text, since = context + stream.held + stream.owed, len(context)
-        released = self._redacted(text, self._scanner.findings(text), since, len(text))
+        released = self._redacted(text, self._scanner.findings(text, since), since, len(text))
         self._hold(stream, "")
         stream.owed = ""
         stream.released(text[since:][-CONTEXT:])
@@ -374,8 +360,8 @@ def _carries(event: Any) -> bool:
     """Whether the event has more than its delta."""
     if event.metadata is not None or event.raw_event is not None or event.__pydantic_extra__:
         return True
-    part, _, name, _ = _PARTS.get(event.__class__, _OTHER)
-    return part == _CHUNK and event.__dict__[name] is not None  # the next chunks continue its id
+    part, _, name, _ = PARTS.get(event.__class__, OTHER)
+    return part == CHUNK and event.__dict__[name] is not None  # the next chunks continue its id
 
 
 def _like(event: Any, delta: str) -> AnyEvent:

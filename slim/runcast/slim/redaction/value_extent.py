@@ -18,6 +18,8 @@ _CLOSING = {quote: re.compile(rf"\\*{quote}|\n") for quote in "\"'`"}
 _BRACKET = re.compile(r"\\*[\"']|[{}\[\]]")
 # What stands between two strings: the quote before it ends a string that has the name in it, `["password=", 1, "…"]`.
 _STRUCTURE = re.compile(r"(?:\\+[nrt]|\s)*(?:[,}\]);](?:[\s,}\]\[{:);0-9eE.+-]|true|false|null|\\+[nrt])*)")
+# What is added behind a string that has the name in it: `"…?token=" + token + "&…"`.
+_ADDED = re.compile(r"\s?\+\s?(?:[\w.()\[\]]{1,60}\s?(?:\+\s?)?)?")
 _SHORTEST = 4  # a bare value of fewer characters after a name is prose
 
 
@@ -34,19 +36,20 @@ class Finding(NamedTuple):
 def value_behind(text: str, lead: re.Match[str], *, whole_line: bool) -> Finding | None:
     """The value behind a name and its operator, if there is one."""
     at = lead.end()
-    if lead["open"] is not None:
-        return _quoted(text, at, lead["open"], sure=lead["q"] is not None)
+    q, quote = lead.group("q", "open")
+    if quote is not None:
+        return _quoted(text, at, quote, sure=q is not None)
     first = text[at : at + 1]
     if (not first or first == "\\") and not text[at : at + 16].strip("\\"):  # an escaped quote may begin
         return Finding(at, len(text), open=True, weak=True) if len(text) - at < 16 else None
-    if lead["q"] is not None:
-        return _container(text, at, lead["q"]) if first in "{[" else _literal(text, at, lead["q"])
+    if q is not None:
+        return _container(text, at, q) if first in "{[" else _literal(text, at, q)
     match = None if first == "[" else (_LINE if whole_line else _BARE).match(text, at)
     if match is None:
         return None
     end = match.end()
     below = text[end - 1] == ":" and "\n" in lead.group()  # a key of its own, a line below
-    none = below or end - at < _SHORTEST or (end - at <= _LONGEST_KEPT and text[at:end].lower() in KEPT)
+    none = below or end - at < _SHORTEST or (end - at <= _LONGEST_KEPT and match.group().lower() in KEPT)
     if end == len(text):
         return Finding(at, end, open=True, weak=none)
     return None if none else Finding(at, end)
@@ -58,15 +61,29 @@ def _quoted(text: str, at: int, quote: str, *, sure: bool) -> Finding | None:
     closer = _closer(text, at, quote)
     if closer is None:
         return Finding(
-            at, len(text), open=True, weak=at == len(text) or (not sure and _is_structure(text, at))
+            at,
+            _broken_off(text, at, quote),
+            open=True,
+            weak=at == len(text) or (not sure and _is_structure(text, at)),
         )
     if closer.start() == at or (not sure and _is_structure(text, at, closer.start())):
         return None
     return Finding(at, closer.start())
 
 
+def _broken_off(text: str, at: int, quote: str) -> int:
+    """Where a string ends that nothing closes: with the string of JSON that it stands in, or with the text."""
+    match = None if quote[-1] == '"' else _outer.search(text, at)
+    return len(text) if match is None else match.start()
+
+
+_outer = re.compile(r"\\*\"")
+
+
 def _is_structure(text: str, start: int, end: int = sys.maxsize) -> bool:
-    return _STRUCTURE.fullmatch(text, start, end) is not None
+    return (
+        _STRUCTURE.fullmatch(text, start, end) is not None or _ADDED.fullmatch(text, start, end) is not None
+    )
 
 
 def _closer(text: str, at: int, quote: str) -> re.Match[str] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from runcast.slim.redaction.secret_pattern import RUN_CLASS, SecretPattern, any_of
+from runcast.slim.redaction.secret_values import looks_random
 
 # Each ends where the secret begins. `~` stands for one part of the path.
 _HEADS = (
@@ -61,6 +62,8 @@ _HEADS = (
         "thesportsdb.com/api/v1/json/",
     ),
     *(
+        "/token/",
+        "/keys/",
         "/_incoming_webhook/",
         "services.chat/hooks/",
         "/hooks/",
@@ -77,6 +80,8 @@ _SIGN = any_of(_SIGNS)
 def _is_token(text: str) -> bool:
     """Whether the last part is made by a machine: long, or with digits."""
     value = text.rpartition("/")[2]
+    if text.startswith(("/token", "/keys")):
+        return looks_random(value) and len(value) > 19
     return len(value) > 15 or (
         any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not re.fullmatch(r"v\d+\w*", value)
     )

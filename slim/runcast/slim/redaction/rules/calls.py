@@ -93,6 +93,7 @@ _WRAPPERS = (
     "b64decode",
     "fromstring",
     "from_str",
+    "new string",
     "[]byte",
     "fromhex",
 )
@@ -145,15 +146,15 @@ CIPHER = SecretPattern(
 # `process.env.API_TOKEN || "x"`, `os.getenv("DB_PASSWORD") or "x"`, `${DB_PASSWORD:-x}`
 _KINDS = r"(?i:passw(?:or)?d|pass|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key)"
 _ENDED = r"\\*[\"']?[\])]?"
-_ELSE = rf"(?:\s{{0,2}}(?:\|\||\?\?|\?:|//)=?\s{{0,2}}|\s(?:or)\s|:-){_STRING}"
-_STRINGED = rf"(?:{_ELSE}|:-)"
+_ELSE = rf"(?:\s{{0,2}}(?:\|\||\?\?|\?:|//)=?\s{{0,2}}|(?<=\))\s[?:]\s|\s(?:or)\s|:-){_STRING}"
+_STRINGED = rf"(?:{_ELSE}|:-|=[\"']?\$\{{\w{{1,40}}:-)"
 _CHOSEN = re.compile("(?i:pass|pwd)")  # behind other names a word is a kind or a default
 FALLBACK = SecretPattern(
     "fallback",
     form=rf"{_KINDS}{_ENDED}{_STRINGED}(?P<secret>[^\s\"'`()\\{{}}]{{6,}})",
-    hint=rf"{_KINDS}{_ENDED}\s{{0,2}}(?:\|\||\?\?|\?:|//|or\s|:-)",
-    opening=rf"{_KINDS}{_ENDED}(?:{_STRINGED}(?P<secret>[^\s\"'`()\\{{}}]*+)|\s{{0,2}}[|?:/o-]{{0,2}}r?\s{{0,2}}\\*)\Z",
-    onset=rf"{_KINDS}{_ENDED}(?:$|[\s|?/]|:-|:$)",
+    hint=rf"{_KINDS}{_ENDED}\s{{0,2}}(?:\|\||\?\?|\?:|//|or\s|:-|[?:]\s|=[\"']?\$\{{)",
+    opening=rf"{_KINDS}{_ENDED}(?:{_STRINGED}(?P<secret>[^\s\"'`()\\{{}}]*+)|\s{{0,2}}[|?:/o-]{{0,2}}r?\s{{0,2}}\\*|=[\"']?(?:\$(?:\{{\w{{0,40}}:?)?)?)\Z",
+    onset=rf"{_KINDS}{_ENDED}(?:$|[\s|?/]|:-|:$|=[\"']?(?:$|\$))",
     check=lambda text: is_password(text) or (_CHOSEN.match(text) is not None and is_chosen(last_word(text))),
     sign=_KINDS,
     marks=(
@@ -171,4 +172,50 @@ FALLBACK = SecretPattern(
     ),
 )
 
-CALLS = (CALL, WRAPPED, CLIENT, CIPHER, FALLBACK)
+# `user, password = "joe", "x"`
+_SECOND = rf",\s?[\w.$]{{0,24}}{_KINDS}[0-9]{{0,2}}(?:\sstring)?\s{{0,2}}:?="
+_FIRST = rf"\s{{0,2}}{_STRING}[^\"'\n\\]{{1,64}}{_STRING},\s?"
+TUPLE = SecretPattern(
+    "tuple",
+    form=rf"{_SECOND}{_FIRST}{_STRING}(?P<secret>[^\s\"'`()\\{{}}]{{4,}}){_STRING}",
+    hint=rf"{_KINDS}[0-9]*(?:\sstring)?\s*:?=\s*{_STRING}",
+    opening=rf"{_SECOND}{_FIRST}\\*(?:[\"'](?P<secret>[^\s\"'`()\\{{}}]*+)\\*)?\Z",
+    onset=rf",\s?[A-Za-z0-9_.$]*{_KINDS}[0-9]*(?:\s?[string]*\s?:?$|(?:\sstring)?\s?:?=)",
+    check=lambda text: is_chosen(last_word(text)),
+    sign=_KINDS,
+    marks=FALLBACK.marks,
+)
+
+# `setPassword("x")`, `props.put("db.password", "x")`, `password.equals("x")`, `password string = "x"`
+_PASSWORDS = "(?i:password|passwd|passphrase|pwd)"
+_SETTERS = ("put", "set", "property", "item", "get", "getenv", "default", "append", "add", "value", "header")
+_SETTER = rf"(?i:{any_of(_SETTERS)})\(\s?{_STRING}[\w.-]{{0,40}}?{_PASSWORDS}{_STRING},"
+_TAKES = rf"(?:(?:[sS]et|[wW]ith)_?{_PASSWORDS}\(|{_PASSWORDS}\w{{0,8}}\.equals(?:IgnoreCase)?\(|{_SETTER}|{_PASSWORDS}[0-9]{{0,2}}\s(?:string|\[\]byte)\s?=)"
+_TAKEN = (
+    rf"{_PASSWORDS}(?:\(|[A-Za-z0-9_]*\.equals|\\*[\"'],|[0-9]*\s(?:string|\[\]byte))"  # in linear syntax
+)
+PASSED = SecretPattern(
+    "passed",
+    form=rf"{_TAKES}\s?{_STRING}(?P<secret>[^\s\"'`()\\{{}}]{{4,}}){_STRING}",
+    hint=_TAKEN,
+    opening=rf"{_TAKES}\s?\\*(?:[\"'](?P<secret>[^\s\"'`()\\{{}}]*+)\\*)?\Z",
+    onset=rf"{_TAKEN}|{_PASSWORDS}[A-Za-z0-9_]*(?:$|\.[a-zA-Z]*$|\\*[\"']?$|\s[\[\]a-z]*\s?$)",
+    check=lambda text: is_chosen(last_word(text)),
+    sign=_PASSWORDS,
+    marks=("password", "passwd", "passphrase", "pwd"),
+)
+# `password = ["x", "y"]`
+_LIST = rf"{_PASSWORDS}s?\s?[:=]\s?\["
+_item = re.compile(rf"{_STRING}(?P<value>[^\"'\n\\,]{{4,80}}){_STRING}")
+LISTED = SecretPattern(
+    "listed",
+    form=rf"{_LIST}\s{{0,8}}(?:{_STRING}[^\"'\n\\]{{1,80}}{_STRING}[,\s]{{0,8}}){{1,20}}\]",
+    hint=_LIST,
+    opening=rf"{_LIST}(?P<secret>[^\]\n]{{0,800}}+)\Z",
+    onset=rf"{_PASSWORDS}s?(?:\s?[:=]\s?\[|\s?[:=]\s?$)",
+    sign=_LIST,
+    marks=PASSED.marks,
+    parts=lambda text: (match.span("value") for match in _item.finditer(text) if is_chosen(match["value"])),
+)
+
+CALLS = (CALL, WRAPPED, CLIENT, CIPHER, FALLBACK, TUPLE, PASSED, LISTED)

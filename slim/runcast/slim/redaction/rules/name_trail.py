@@ -23,7 +23,7 @@ def trail(names: Iterable[str]) -> re.Pattern[str]:
     operator = r"(?:>=|-<|={1,2}!|===|[dD]3%|=[+.?|]{1,2}+|=?[:=]:{0,2}+)"
     quote = r"(?:[\"']\\*)?"
     return re.compile(
-        rf"{operator}\s{{0,24}}+(?:\][0-9]{{0,5}}\[)?\]?{quote}(?P<name>{_suffix()}{_branches(trie)})"
+        rf"{operator}\s{{0,24}}+(?:\][0-9]{{0,5}}\[)?\]?(?:\*\*|`)?{quote}(?P<name>{_suffix()}{_branches(trie)})"
         if trie
         else r"(?!)"
     )

@@ -9,7 +9,7 @@ import re
 
 from runcast.slim.redaction.rules.written_forms import is_chosen
 from runcast.slim.redaction.secret_pattern import SecretPattern, any_of, bounded
-from runcast.slim.redaction.secret_values import is_reference, looks_unlike_a_word
+from runcast.slim.redaction.secret_values import is_reference, looks_generated, looks_unlike_a_word
 
 _VALUE = r"[^\s\"'`<>;|&\\]"
 # Programs that take a password behind one letter: `mysql -u root -pX`, `sshpass -p X`, `htpasswd -b file joe X`.
@@ -36,7 +36,7 @@ _PROGRAMS = (
         "evil-winrm",
         "crackmapexec",
     ),
-    *("netexec", "rdesktop", "xfreerdp", "lftp"),
+    *("netexec", "rdesktop", "xfreerdp", "lftp", "mongo"),
 )
 _PROGRAM = rf"{bounded(_PROGRAMS)}\s(?=[\w-])"
 _LETTER = r"(?:-p\s?|-[aPwNAX]\s|/p:|-u\s[\w.-]{1,64},|-U\s[\w.-]{1,64}%|[\w.-]{1,32}/(?=[^\s@/]{4,64}@)|-[A-Za-z]{0,3}b[A-Za-z]{0,3}\s[^\s]{1,64}\s[^\s]{1,64}\s)[\"']?"
@@ -71,7 +71,17 @@ COMMAND = SecretPattern(
 )
 # Directives that a password follows at once, or behind one word, or behind `-p`.
 _DIRECT = (
-    *("requirepass", "masterauth", "wpa-psk", "vault login", "operator unseal", "snyk auth", "add-authtoken"),
+    *(
+        "requirepass",
+        "masterauth",
+        "wpa-psk",
+        "vault login",
+        "operator unseal",
+        "snyk auth",
+        "bindpw",
+        "rootpw",
+        "add-authtoken",
+    ),
     *(
         "--secret-string",
         "gotify push -t",
@@ -99,6 +109,7 @@ DIRECTIVE = SecretPattern(
 _TAKING = (
     "sudo -S",
     "chpasswd",
+    "passwd --stdin",
     "docker login",
     "podman login",
     "kinit",
@@ -154,4 +165,25 @@ LETTER = SecretPattern(
     sign=r"\s-",
     marks=("-p ", "-pw ", "-w "),
 )
-COMMANDS = (COMMAND, DIRECTIVE, PIPED, HERE, SHARE, LETTER)
+_PASS = re.compile(r"(?i:passw|passphrase|pass\s|pwd\s)")
+
+
+def _is_made(value: str) -> bool:
+    return looks_generated(value) or (len(value) > 7 and looks_unlike_a_word(value))
+
+
+# `ENV DB_PASSWORD x`, `setenv API_TOKEN x`, `SetEnv SECRET x`
+_SETS = ("ENV", "ARG", "setenv", "SetEnv", "set -x", "set -gx", "set -Ux")
+_SETTING = rf"{bounded(_SETS)}\s{{1,4}}[A-Za-z0-9_]{{0,40}}?(?i:password|passwd|passphrase|pass|pwd|secret|token|key)"
+SETTING = SecretPattern(
+    "setting",
+    form=rf"{_SETTING}\s{{1,4}}[\"']?(?P<secret>{_VALUE}{{6,}}+)",
+    hint=rf"{any_of(_SETS)}\s+[A-Za-z0-9_]*(?i:password|passwd|passphrase|pass|pwd|secret|token|key)\s",
+    opening=rf"{_SETTING}\s{{1,4}}[\"']?(?P<secret>{_VALUE}*+)\Z",
+    onset=rf"{any_of(_SETS)}(?:\s|$)",
+    check=lambda text: is_chosen(_given(text)) and (_PASS.search(text) is not None or _is_made(_given(text))),
+    sign=any_of(_SETS),
+    marks=("password", "passwd", "passphrase", "pass", "pwd", "secret", "token", "key"),
+    delimited=True,
+)
+COMMANDS = (SETTING, COMMAND, DIRECTIVE, PIPED, HERE, SHARE, LETTER)

@@ -35,6 +35,7 @@ _LINES: tuple[tuple[str, str, str], ...] = (
     ("Voyage, Nomic, Truffle", "pa- nk- thog-key-", MADE),
     ("Logfire, Weights & Biases, Mixedbread, LangSmith", "pylf_v wandb_v mxb_ ls__", DASHED),
     ("RunPod, Anyscale", "rpa_ esecret_", WORD),
+    ("Amazon MWS", "amzn.mws.", r"[0-9a-f-]{24,}+"),
     (
         "LlamaCloud, Adafruit, Ionic, Dependency-Track, crates.io",
         "llx- aio_ ion_ odt_ cio",
@@ -143,7 +144,7 @@ def _forms(lines: Iterable[tuple[str, str, str]]) -> tuple[SecretPattern, ...]:
 INFIX = prefixed(
     "infix",
     ("_live_", "_prod_", "_v1_", "_api_", "_org_", "_aat_", "_pat_", "_sat_", "_sec_"),
-    r"(?:(?=[0-9]*+[A-Za-z])(?=[A-Za-z]*+[0-9])[A-Za-z0-9]{14,}+|(?=[A-Za-z_-]*+[0-9])(?=[a-z0-9_-]*+[A-Z])[A-Za-z0-9_-]{32,}+)",
+    r"(?:(?=[0-9]*+[A-Za-z])(?=[A-Za-z]*+[0-9])[A-Za-z0-9]{14,}+|[A-Za-z0-9]{36,}+|(?=[A-Za-z_-]*+[0-9])(?=[a-z0-9_-]*+[A-Z])[A-Za-z0-9_-]{32,}+)",
     inside=True,
 )
 # Onfido, Plaid, Stytch, Persona: the kind stands between a word and the rest.

@@ -23,7 +23,11 @@ _IDS = (
     *("task", "ref", "tag", "container", "cntr", "checkpoint", "snap", "data", "type", "version"),
     *("key_id", "public", "pub", "sig", "ssh", "lib", "test"),
 )
-_NO_ID = "".join(rf"(?<!{each}[_-])" for each in sorted({word[-6:] for word in _IDS}, key=len))
+# A short one is a whole word: `ca_…` is an id, and `vca_…` is none.
+_NO_ID = "".join(
+    rf"(?<!{each}[_-])" if len(each) > 3 or each == "id" else rf"(?<!(?<![A-Za-z0-9]){each}[_-])"
+    for each in sorted({word[-6:] for word in _IDS}, key=len)
+)
 # Words that announce a secret behind them.
 _KINDS = (
     *("key", "tok", "oken", "pat", "sk", "rk", "sec", "cret"),
@@ -72,6 +76,48 @@ def _is_assigned(text: str) -> bool:
     )
 
 
+# Random characters alone, as a word of their own and behind no operator. What stands before the first digit behind a letter
+# stays: a stream has released it before anything shows.
+_WORD = "[A-Za-z0-9_-]"
+_APART = "".join(
+    rf"(?<!{sign}{blank}{quote})" for sign in ":=" for blank in ("", " ") for quote in ("", "[\"'`]", r"\\\"")
+)
+_EDGE = rf"(?:(?<![\w+/=.@:#%&?~\\$-])|(?<=\\[nrt])){_APART}"
+_HEAD = "(?:[0-9_-]|[A-Za-z](?![0-9])){0,30}+[A-Za-z]"
+_WRAPPED = rf"(?!{_WORD}{{60,76}}(?:\r?\n|\\))"  # a line of a file in base64
+
+
+# A digit between letters of both cases, which words of programs hardly have.
+_MIXES = rf"(?:[a-z][0-9]{{1,3}}[A-Z]|[A-Z][0-9]{{1,3}}[a-z]){_WORD}{{4}}"
+_mixes = re.compile(_MIXES)
+_PIECE = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def _is_bare(text: str) -> bool:
+    """Whether the word is random and no id: digits in two places, and hardly a syllable; the word before it may name an id."""
+    *before, word = re.split(r"[\s\"'`(]+", text)
+    return (
+        _mixes.search(word) is not None
+        and len(re.findall("[0-9]+", word)) > 1
+        and sum(map(str.isalpha, word)) < 3 * len(_PIECE.findall(word))
+        and PUBLIC_NAMES.isdisjoint(words(each)[-1] for each in before if each)
+        and not word.startswith(_ID_PREFIXES)
+        and looks_random(word)
+    )
+
+
+BARE = SecretPattern(
+    "bare",
+    form=rf"(?:(?<![\w$])[A-Za-z]{{2,16}}\s[\"'`(]?)?+{_EDGE}{_WRAPPED}(?={_WORD}{{24,200}}+(?![\w+/=@%&~]|[.:]\w)){_HEAD}(?P<secret>[0-9]{_WORD}++)",
+    hint=_MIXES,
+    opening=rf"{_EDGE}{_HEAD}(?P<secret>[0-9]{_WORD}*+)[.:\\]?\Z",
+    onset=rf"[A-Za-z][0-9]{_WORD}*[.:\\]?$",
+    check=_is_bare,
+    adjacent=True,
+    sign="[A-Za-z][0-9]",
+    rests="^[0-9]",
+    whole=True,
+)
 _ID_PREFIXES = tuple(f"{each}{mark}" for each in _IDS for mark in "_-")
 # `NAME=…`, `"name": "…"`, whatever the name, unless names like it stand before ids and hashes.
 ASSIGNED = SecretPattern(
@@ -100,4 +146,4 @@ HASH = SecretPattern(
         *("$scrypt$", "$bcrypt-", "$pbkdf2-", "{ssha", "{sha", "pbkdf2_sha"),
     ),
 )
-SHAPES = (SHAPE, ASSIGNED, HASH)
+SHAPES = (SHAPE, ASSIGNED, BARE, HASH)

@@ -148,7 +148,10 @@ def _is_given(text: str) -> bool:
     value = re.split(rf"(?i:value|default|content){_VALUES}", text)[-1]
     if is_reference(value) or ("ontent" in text and not looks_unlike_a_word(value)):
         return False
-    return _NAMED.search(text) is not None or looks_generated(value)
+    return _NAMED.search(text) is not None or _PASS.search(text) is not None or looks_generated(value)
+
+
+_PASS = re.compile(r"(?i:pass|pw)\\*[\"']?[,;{\s\\]")
 
 
 # Elements that show a text: their attributes say what it is about, and it is no value.
@@ -196,15 +199,16 @@ FLAG = SecretPattern(
 )
 # `<key>API_KEY</key><string>x</string>`, `<setting name="Password" serializeAs="String"><value>x</value>`
 _INNER = r"(?:</key>\s{0,16}<(?:string|value)|(?:\s\w{1,24}=[\"'][^\"'<>]{0,40}[\"']){0,3}>\s{0,16}<value)?"
+_ELEMENT = rf"(?:(?i:passwords)|{_NAME}|(?i:key))"
 ELEMENT = SecretPattern(
     "element",
-    form=rf"[<>][\w:. =\"'-]{{0,60}}?(?:{_NAME}|(?i:key))[\"']?{_INNER}>(?P<secret>[^<>]{{4,2000}})</(?!key>)",
-    hint=rf"(?:{_NAME}|(?i:key))[\"']?(?:>|</key|\s[A-Za-z]+=)",
-    opening=rf"[<>][\w:. =\"'-]{{0,60}}?(?:{_NAME}|(?i:key))[\"']?{_INNER}>(?P<secret>[^<>]{{0,2000}}+)(?:</?k?e?y?)?\Z",
-    onset=rf"(?:<[\w:. =\"'-]*$|(?:{_NAME}|(?i:key))[\"']?(?:>|</key>|\s[A-Za-z]))",
+    form=rf"[<>][\w:. =\"'-]{{0,60}}?{_ELEMENT}[\"']?{_INNER}>(?P<secret>[^<>]{{4,2000}})</(?!key>)",
+    hint=rf"{_ELEMENT}[\"']?(?:>|</key|\s[A-Za-z]+=)",
+    opening=rf"[<>][\w:. =\"'-]{{0,60}}?{_ELEMENT}[\"']?{_INNER}>(?P<secret>[^<>]{{0,2000}}+)(?:</?k?e?y?)?\Z",
+    onset=rf"(?:<[\w:. =\"'-]*$|{_ELEMENT}[\"']?(?:>|</key>|\s[A-Za-z]))",
     check=_is_element,
-    sign=rf"(?:{_NAME}|(?i:key))[\"']?(?:>|</key|\s[A-Za-z])",
-    marks=(*_WORDS, "key"),
+    sign=rf"{_ELEMENT}[\"']?(?:>|</key|\s[A-Za-z])",
+    marks=(*_WORDS, "key", "passwords"),
     delimited=True,
 )
 # "the password for staging is", "was set to", "lautet", "for x:", "(new):"
@@ -214,9 +218,9 @@ _PHRASE = r"(?i:[a-z ]{0,24}):?"  # what may become one
 _BEGUN = rf"(?:{_PHRASE}|(?i:for|of)\s(?:[^\s:]{{1,24}}\s){{0,3}}[^\s:]{{0,64}}(?::|\s{_PHRASE})?|\([a-z]{{0,10}}\)?:?)"
 SENTENCE = SecretPattern(
     "sentence",
-    form=rf"[pPtTsSaAkK](?<!\w[pPtTsSaAkK])(?:{_TAILS}|(?<=[kK])(?i:ey))\s{{1,4}}{_INTRODUCES}\s{{1,4}}(?P<secret>{_VALUE}{{6,}}+)",
+    form=rf"[pPtTsSaAkK](?<!\w[pPtTsSaAkK])(?:{_TAILS}|(?<=[kK])(?i:ey))\s{{1,4}}{_INTRODUCES}(?:\s{{1,4}}|(?<=:))(?P<secret>{_VALUE}{{6,}}+)",
     hint=rf"{_KEY_NAME}\s+(?i:is|for|of|was|has|lautet|from|to|set|reset|changed|updated|es|est|ist|\()",
-    opening=rf"\b{_KEY_NAME}\s{{1,4}}(?:{_INTRODUCES}\s{{1,4}}(?P<secret>{_VALUE}*+)|{_BEGUN}?\s{{0,4}})\Z",
+    opening=rf"\b{_KEY_NAME}\s{{1,4}}(?:{_INTRODUCES}(?:\s{{1,4}}|(?<=:))(?P<secret>{_VALUE}*+)|{_BEGUN}?\s{{0,4}})\Z",
     onset=rf"{_KEY_NAME}(?:\s|$)",
     check=_is_made_of,
     sign=rf"{_KEY_NAME}\s",
@@ -227,9 +231,9 @@ SENTENCE = SecretPattern(
 _INSIDE = r"[^\s\"'`<>\\]"
 QUOTED = SecretPattern(
     "quoted",
-    form=rf"{_FAST_KEY}(?:\s{{1,4}}|\(|\\*[\"']?\s?,\s{{0,4}})\\*[\"'](?P<secret>{_INSIDE}{{6,}}+)(?=\s?\\*[\"'])",
-    hint=rf"{_KEY_NAME}(?:\s|\(|\\*[\"']?\s?,\s*)\s*\\*[\"']",
-    opening=rf"{_KEY_NAME}(?:\s{{1,4}}|\(|\\*[\"']?\s?(?:,\s{{0,4}})?|\\*)(?:\\*(?:[\"'](?P<secret>{_INSIDE}*+)\s?\\*)?)?\Z",
+    form=rf"{_FAST_KEY}(?:\s{{1,4}}(?:--?\s)?|\(|\\*[\"']?\s?,\s{{0,4}})\\*[\"'](?P<secret>{_INSIDE}{{6,}}+)(?=\s?\\*[\"'])",
+    hint=rf"{_KEY_NAME}(?:\s|\(|\\*[\"']?\s?,\s*)\s*(?:--?\s)?\\*[\"']",
+    opening=rf"{_KEY_NAME}(?:\s{{1,4}}(?:--?\s?)?|\(|\\*[\"']?\s?(?:,\s{{0,4}})?|\\*)(?:\\*(?:[\"'](?P<secret>{_INSIDE}*+)\s?\\*)?)?\Z",
     onset=rf"{_KEY_NAME}(?:[\s,]|\(|\\|[\"']|$)",
     check=_is_stated,
     sign=rf"{_KEY_NAME}(?:[\s,]|\(|\\|[\"']|$)",
@@ -281,9 +285,9 @@ LOGIN = SecretPattern(
 )
 URL_TOKEN = SecretPattern(
     "url_token",
-    form=r"://(?P<secret>[A-Za-z0-9_-]{20,}+)@",
-    hint=r"://[A-Za-z0-9_-]{20,}@",
-    opening=r"://(?P<secret>[A-Za-z0-9_-]*+)\Z",
+    form=r"://(?P<secret>[A-Za-z0-9_-]{20,}+)(?::(?:x-oauth-basic)?)?@",
+    hint=r"://[A-Za-z0-9_-]{20,}(?::(?:x-oauth-basic)?)?@",
+    opening=r"://(?P<secret>[A-Za-z0-9_-]*+)(?::[a-z-]{0,13})?\Z",
     onset="(?:://|(?::/?)$)",
     sign="://",
     marks=("://",),
@@ -299,4 +303,50 @@ NETRC = SecretPattern(
     marks=("password",),
     delimited=True,
 )
-WRITTEN_FORMS = (FLAG, ELEMENT, SENTENCE, QUOTED, SPACED, PAIR, LOGIN, URL_TOKEN, NETRC)
+# `Password: &quot;x&quot;`: quotes as HTML and XML write them.
+_ENTITY = "&(?:quot|apos|#34|#39|#x27);"
+ENTITY = SecretPattern(
+    "entity",
+    form=rf"{_FAST_KEY}(?:{_ENTITY})?(?:\s(?:is|was)|\s?[:=])?\s{{0,4}}{_ENTITY}(?P<secret>(?:(?!{_ENTITY})[^\s\"'<>\\]){{4,200}}+)(?={_ENTITY})",
+    hint=_ENTITY,
+    opening=rf"{_KEY_NAME}(?:{_ENTITY})?(?:\s(?:i?s?|w?a?s?)|\s?[:=])?\s{{0,4}}(?:{_ENTITY}(?P<secret>[^\s\"'<>\\]*+)|&[a-z#0-9]{{0,4}})?\Z",
+    onset=rf"{_KEY_NAME}(?:&[a-z#0-9]*;?)?\s?(?:i?s?|w?a?s?|[:=])\s*(?:&[^\s]*)?$",
+    check=lambda text: not is_reference(re.split(_ENTITY, text)[-1]),
+    sign=_KEY_NAME,
+    marks=("&quot;", "&apos;", "&#34;", "&#39;", "&#x27;"),
+)
+# `<input type="password" value="x">`, `WIFI:T:WPA;S:home;P:x;;`
+_FIELD = r"type\\*[\"']?\s?[:=]\s?\\*[\"'](?i:password)\\*[\"']"
+FIELD = SecretPattern(
+    "field",
+    form=rf"{_FIELD}[^<>{{}}\n]{{0,120}}?[\s,\"']value\\*[\"']?\s?[:=]\s?\\*[\"'](?P<secret>{_HELD}{{4,}}+)",
+    hint=_FIELD,
+    opening=rf"{_FIELD}[^<>{{}}\n]{{0,200}}\Z",
+    onset=rf"{_FIELD}|type\\*[\"']?\s?[:=]",
+    check=lambda text: is_chosen(re.split(r"[\"']", text)[-1]),
+    sign=_FIELD,
+    marks=("password",),
+)
+NETWORK = SecretPattern(
+    "network",
+    form=r"WIFI:[^\n\"']{0,120}?;?P:(?P<secret>[^;\s\"'\\]{4,})",
+    hint="WIFI:",
+    opening=r"WIFI:(?P<secret>[^\n\"'\s]{0,200})\Z",
+    onset="WIFI:|WIFI$",
+    sign="WIFI:",
+    marks=("wifi:",),
+)
+WRITTEN_FORMS = (
+    FIELD,
+    NETWORK,
+    FLAG,
+    ELEMENT,
+    SENTENCE,
+    QUOTED,
+    SPACED,
+    PAIR,
+    LOGIN,
+    URL_TOKEN,
+    NETRC,
+    ENTITY,
+)

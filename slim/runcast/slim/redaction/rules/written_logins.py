@@ -77,8 +77,8 @@ def _cells(
         form=rf"[{starts}](?<=(?<![A-Za-z0-9])[{starts}])(?:{_tails(words)}){between}(?P<secret>{_VALUE}{{{least},}}+)",
         hint=rf"{word}{sign}",
         opening=rf"{word}(?:{between}(?P<secret>{_VALUE}*+)|[*_`\"\s|]{{0,40}})\Z",
-        onset=rf"{word}(?:[*_`\"\s|]|$)",
-        sign=rf"{word}(?:[*_`\"\s|]|$)",
+        onset=rf"{word}(?:[*_`\"'\s|]|$)",
+        sign=rf"{word}(?:[*_`\"'\s|]|$)",
         marks=words,
         delimited=True,
         **options,  # type: ignore[arg-type]  # the rest of the pattern
@@ -97,7 +97,7 @@ def _tails(words: tuple[str, ...]) -> str:
 
 TABLE = _cells("table", _SECRETS, _ENDS, r"[*_`\"]*\s*\|", 6, check=is_password)
 KEY_TABLE = _cells("key table", _KEYS, _ENDS, r"[*_`\"]*\s*\|", 12, check=_is_key)
-CHAT = _cells("chat", _SECRETS, r"\s{1,4}[`\"']?", r"\s", 6, check=is_password)
+CHAT = _cells("chat", _SECRETS, r"(?:'s)?\s{1,4}(?:--?>?\s{1,2})?[`\"']?", r"[\s']", 6, check=is_password)
 PASS = _cells("pass", ("pass",), r"\s{1,4}[`\"']?", r"\s", 8, check=_is_strong_password)
 _COLON = "\N{FULLWIDTH COLON}"
 # Passwords in other languages: a word, a verb or a sign, and a value with letters and digits.
