@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runcast.slim import stores
-from runcast.slim.stores import Store, open_store
+from runcast.slim.stores import Store, blob_codec, open_store
 from tests.servers import postgres_server
 
 __all__ = ["postgres_server"]
@@ -58,3 +58,16 @@ async def store(store_url: str) -> AsyncIterator[Store]:
     it = open_store(store_url)
     yield it
     await it.close()
+
+
+@pytest.fixture
+def bare_python(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A Python built without lzma, and without zstd."""
+
+    def lacking(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(blob_codec, "import_module", lacking)
+    blob_codec._squeeze.cache_clear()
+    yield
+    blob_codec._squeeze.cache_clear()

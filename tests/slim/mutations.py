@@ -116,7 +116,8 @@ def _nulled(rng: random.Random, it: Wire) -> Wire:
         return {**it, rng.choice(NULLABLE[it["type"]]): None}
     if it["type"] == "MESSAGES_SNAPSHOT":
         return {**it, "messages": [*it["messages"], message("z", subagentRunId=None)]}
-    return {**it, "subagentRunId": None}
+    borders = RUN_LEVEL - {"MESSAGES_SNAPSHOT"}  # a tag is unknown material there, and the client strips it
+    return it if it["type"] in borders else {**it, "subagentRunId": None}
 
 
 def babble(rng: random.Random) -> list[Wire]:

@@ -1,6 +1,6 @@
 """Something outside that is away: a log line when it is lost and one when it is back, however often it is tried meanwhile.
 
-Knows when to log; does not know what is away, nor how it is tried.
+Knows when to log, and what a message may show of a URL; does not know what is away, nor how it is tried.
 """
 
 from __future__ import annotations
@@ -8,8 +8,25 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 QUIET = 60.0  # seconds without a failure, after which the next one is news again
+
+
+def place_of(url: str, *, port: int | None = None) -> str:
+    """Host and port of a URL's server, or the path of its socket, as a message may show them; never a credential.
+
+    `port` is the usual one, for a URL without. "" where there is no server, or where a password with a `/` was misread:
+    a part of it would be the host.
+    """
+    parts = urlsplit(url)
+    if "@" in url and "@" not in parts.netloc:
+        return ""
+    if not parts.netloc:
+        return parts.path if parts.scheme == "unix" else ""
+    place = parts.netloc.rpartition("@")[2]
+    has_port = place.rpartition("]")[2].count(":") > 0
+    return place if port is None or has_port else f"{place}:{port}"
 
 
 class Outage:

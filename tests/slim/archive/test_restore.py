@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +28,11 @@ from ag_ui.core import (
 
 from runcast.slim.archive.segments import worth_keeping
 from runcast.slim.compaction.compactor import compact
-from runcast.slim.errors import StoreError
 from runcast.slim.folding.conversation import Conversation, fold
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.protocol.verifier import verify
-from runcast.slim.stores import blob_codec as codec
 from runcast.slim.stores import open_store
-from runcast.slim.stores.blob_codec import Codec, chosen, pack, unpack
+from runcast.slim.stores.blob_codec import Codec
 from runcast.slim.stores.records import BlobKind, Key
 from runcast.slim.wire.codec import encode
 from tests.slim.logs import THREAD, contents, finished, make_log, started, text, turn, user
@@ -170,36 +167,6 @@ async def test_all_codecs_say_the_same(store_url: str, name: Codec):
         assert await log.restore(THREAD) == before
         stored = await log.save_snapshot(THREAD, {"codec": name})
         assert (await log.snapshot(THREAD)) == stored
-
-
-@pytest.mark.parametrize("body", [b"", b"x", bytes(range(256)) * 100])
-def test_a_codec_gives_back_what_it_got(body: bytes):
-    names: list[Codec] = ["auto", "xz", "gzip", "zstd", "none"]
-    for name in names:
-        blob = pack("segment", body, codec=name, run=1, seq=2, at=3, events=4)
-        assert unpack(blob) == body
-
-
-@pytest.fixture
-def bare_python(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A Python built without lzma, and without zstd."""
-
-    def lacking(name: str) -> None:
-        raise ImportError(name)
-
-    monkeypatch.setattr(codec, "import_module", lacking)
-    codec._squeeze.cache_clear()
-    yield
-    codec._squeeze.cache_clear()
-
-
-@pytest.mark.usefixtures("bare_python")
-def test_where_there_is_no_better_codec_gzip_does():
-    assert chosen("auto") == "gzip"
-    body = b"the same again " * 100
-    assert unpack(pack("segment", body, codec="auto", run=1, seq=2, at=3, events=4)) == body
-    with pytest.raises(StoreError, match="use auto or gzip, or pip install zstandard"):
-        make_log("memory://", codec="zstd")
 
 
 async def test_what_was_packed_elsewhere_is_made_anew_here(shared_url: str, request: pytest.FixtureRequest):

@@ -107,10 +107,11 @@ async def test_an_event_within_a_run_flows_where_nothing_has_to_be_waited_for(st
 
     async with make_log(store_url) as log:
         start, *words, end = text("m", "one ", "two")
-        assert not log.live.flow(THREAD, words[0], show)  # there is no run yet
+        flow = log.live.flow(THREAD, show)
+        assert not flow(words[0])  # there is no run yet
         await log.append(THREAD, started("r1"))
         within = [start, *words, end]
-        assert [log.live.flow(THREAD, each, show) for each in within] == [True] * 4
+        assert [flow(each) for each in within] == [True] * 4
         heavy, raw = "x" * 70_000, object()
         for waits in (
             started("r2"),
@@ -118,7 +119,7 @@ async def test_an_event_within_a_run_flows_where_nothing_has_to_be_waited_for(st
             [*text("n", heavy)][1],
             start.model_copy(update={"raw_event": raw}),
         ):
-            assert not log.live.flow(THREAD, waits, show)
+            assert not flow(waits)
         await log.flush()
         assert shown == (await log.entries(THREAD))[1:]
         assert [entry.event for entry in shown] == within

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ag_ui.core import StateDeltaEvent, TokenUsage
+from ag_ui.core import StateDeltaEvent, TextMessageContentEvent, TokenUsage
 
-from runcast.slim.errors import StoreError
+from runcast.slim.errors import Conflict, InvalidStream, StoreError
 from runcast.slim.log.run_log import RunLog
+from runcast.slim.log.writer import MOST_LOGGED
 from runcast.slim.stores import MemoryStore
-from runcast.slim.stores.records import Batch
+from runcast.slim.stores.records import Batch, Key
 from tests.slim.logs import THREAD, finished, make_log, started, turn, user
 
 LATE = StateDeltaEvent(delta=[{"op": "add", "path": "/late", "value": 1}])
@@ -79,3 +80,41 @@ async def test_a_claim_is_for_its_own_run_alone() -> None:
         await log.append_many(THREAD, turn("another"))
         runs = {run.run_id: (run.parent, run.edge) for run in await log.runs(THREAD)}
         assert runs["another"] == ("r2", "continue")
+
+
+async def test_every_mistake_is_counted_and_the_first_of_each_kind_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with make_log("memory://") as log:
+        for run in ("r1", "r2"):
+            await log.append(THREAD, started(run))
+            before = log.stats().violations
+            caplog.clear()
+            for n in (*range(MOST_LOGGED + 5), *range(MOST_LOGGED + 5)):
+                await log.append(THREAD, TextMessageContentEvent(message_id=f"m{n}", delta="x"))
+            assert log.stats().violations - before == 2 * (MOST_LOGGED + 5)
+            lines = [each.getMessage() for each in caplog.records if f"run {run!r}" in each.getMessage()]
+            assert len(lines) == len(set(lines)) == MOST_LOGGED
+            await log.append(THREAD, finished(run))
+
+
+async def test_only_a_whole_run_is_written_aside_and_only_where_none_is_active() -> None:
+    store = MemoryStore()
+    async with RunLog(store, derive="manual") as log, RunLog(store, derive="manual") as other:
+        await log.append_many(THREAD, turn("r1"))
+        for events in ([LATE, finished("a")], [started("a"), LATE], [LATE]):
+            with pytest.raises(InvalidStream, match="begins with RUN_STARTED and ends with the end"):
+                await log.archive.aside(THREAD, events)
+        await other.append_many(THREAD, [started("r2"), finished("r2")])  # its lease is free
+        await log.append(THREAD, started("r3"))
+        with pytest.raises(Conflict, match="write into that"):
+            await log.archive.aside(THREAD, [started("a"), finished("a")])
+        await log.append_many(THREAD, [finished("r3")])
+        entries = await log.archive.aside(THREAD, [started("a"), LATE, finished("a")])
+        assert [each.run_id for each in entries] == ["a"] * 3
+        assert [run.run_id for run in await log.runs(THREAD)] == ["r1", "r2", "r3"]
+        *_, aside = await store.runs(Key("", THREAD))
+        assert (aside.run_id, aside.edge, aside.parent_seq, aside.status) == ("a", "aside", None, "completed")
+        thread = await log.thread(THREAD)
+        assert thread is not None
+        assert thread.owner is None

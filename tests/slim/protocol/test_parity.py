@@ -14,6 +14,7 @@ from runcast.slim.protocol.verifier import verify
 from tests.conftest import share
 from tests.e2e.oracle import Oracle
 from tests.slim.mutations import babble, broken, chunked
+from tests.slim.views import in_batches
 from tests.slim.wires import Wire, read
 from tests.streams import adversarial, structured
 
@@ -51,6 +52,23 @@ def test_the_first_offender_is_the_clients(seed: int, oracle: Oracle):
         assert first == (None if answer["ok"] else answer["passed"]), (answer.get("error"), found[:1])
         told[found[0].rule if found else "ok"] += 1
     assert told["ok"] > BATCH / 5
+
+
+@pytest.mark.oracle
+def test_an_earlier_client_takes_the_chunks_that_are_taken(oracle: Oracle):
+    """Client 0.0.59 knows no later types and wants whole echoes; it says the same of everything else."""
+    rng = random.Random(7)
+    drawn = [
+        [each for each in chunked(rng) if each["type"] != "NEWS" and "input" not in each]
+        for _ in range(share(8_000))
+    ]
+    taken = []
+    for events in drawn:
+        found = verify(read(events), "client", explicit_nulls=True)
+        taken.append(events[: found[0].index] if found else events)
+    for some in in_batches(taken):
+        answers = oracle.batch([{"op": "earlier", "events": each} for each in some])
+        assert [answer.get("error") for answer in answers if not answer["ok"]] == []
 
 
 def test_these_streams_break_every_rule_the_client_knows():

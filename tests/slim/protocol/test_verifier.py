@@ -9,14 +9,14 @@ from runcast.slim.protocol.rules import RULES
 from runcast.slim.protocol.verifier import verify
 from tests.e2e.oracle import Oracle
 from tests.slim.probes import ORDER, Probe
-from tests.slim.probes_owners import MISSHAPEN, OWNERSHIP
+from tests.slim.probes_owners import MISSHAPEN, OWNERSHIP, STRIPPED
 from tests.slim.wires import Wire, read, started, subagent
 
 PROBES = [*ORDER, *OWNERSHIP]
 every_probe = pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
 
 
-@every_probe
+@pytest.mark.parametrize("probe", [*PROBES, *STRIPPED], ids=lambda probe: probe.name)
 def test_the_client_profile_answers_each_question(probe: Probe):
     found = verify(read(probe.events), "client", explicit_nulls=True)
     if probe.rule is None:
@@ -33,6 +33,13 @@ def test_the_client_of_record_gives_the_same_answer(probe: Probe, oracle: Oracle
     assert answer["ok"] is (probe.rule is None)
     if probe.rule is not None:
         assert answer["passed"] == len(probe.events) - 1
+
+
+@pytest.mark.parametrize("probe", STRIPPED, ids=lambda probe: probe.name)
+@pytest.mark.oracle
+def test_an_earlier_client_refuses_what_this_one_strips(probe: Probe, oracle: Oracle):
+    assert oracle.accepts(probe.events)["ok"]
+    assert oracle.earlier(probe.events)["passed"] == len(probe.events) - 1
 
 
 def test_every_rule_of_the_client_is_asked_for():

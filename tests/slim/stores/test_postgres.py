@@ -335,3 +335,42 @@ async def test_a_database_that_is_closed_has_every_connection_back(url: str, mon
     assert not closing.done()
     may.set()
     await closing
+
+
+async def test_a_store_apart_has_one_connection_with_the_same_bounds_and_gives_it_back(url: str):
+    count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'apart'"
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as other:
+
+        async def connections() -> int:
+            ((found,),) = await (await other.execute(count)).fetchall()
+            return int(found)
+
+        store = PostgresDatabase(f"{url}&application_name=apart", timeout_ms=9_000)
+        async with store.apart() as apart:
+            assert await apart.rows("SELECT current_setting('lock_timeout')") == [("9s",)]
+            slow = "SELECT pg_backend_pid(), pg_sleep(0.05)"
+            pids = {rows[0][0] for rows in await asyncio.gather(*(apart.rows(slow) for _ in range(3)))}
+            assert len(pids) == 1
+            assert await connections() == 1
+        async with asyncio.timeout(30):
+            while await connections():  # noqa: ASYNC110  the server ends them
+                await asyncio.sleep(0.02)
+        await store.close()
+
+
+async def test_a_watch_of_a_store_that_is_not_open_opens_it(url: str):
+    store = SqlStore(PostgresDatabase(url.replace("/postgres?", "/nowhere?"), timeout_ms=600_000))
+    with pytest.raises(StoreError, match='no database "nowhere"'):
+        await asyncio.wait_for(store.watch(THREAD), 60)
+    await store.close()
+
+
+async def test_a_connection_that_only_listens_is_asked_whether_it_still_answers(url: str):
+    store = SqlStore(PostgresDatabase(f"{url}&application_name=listens", timeout_ms=2_000))
+    watch = await store.watch(THREAD)
+    asked = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'listens' AND query = 'SELECT 1'"
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as other, asyncio.timeout(60):
+        while (await (await other.execute(asked)).fetchall()) != [(1,)]:  # noqa: ASYNC110  another session
+            await asyncio.sleep(0.02)
+    watch.close()
+    await store.close()

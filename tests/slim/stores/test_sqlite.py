@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from runcast.slim.stores.contract.tools import NOW, THREAD, TTL, batch, seqs, ta
 from runcast.slim.stores.records import Batch, Key, NewEvent, NewRun, Note
 from runcast.slim.stores.sql.database import Query, Script
 from runcast.slim.stores.sql.sql_store import SqlStore
-from runcast.slim.stores.sqlite import SqliteDatabase
+from runcast.slim.stores.sqlite import SqliteDatabase, connect
 
 
 def empty(request: pytest.FixtureRequest) -> str:
@@ -276,4 +277,121 @@ async def test_a_new_file_that_another_process_holds_is_not_waited_for_for_ever(
                 await store.open()
         other.execute("COMMIT")
         await take(store)
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "sqlite://host/runs.db",
+        "sqlite://",
+        "sqlite:///runs.db?mode=5",
+        "sqlite:///runs.db?mode=rw",
+        "sqlite:///runs.db?mode=",
+        "sqlite:///runs.db?poll_ms=x",
+        "sqlite:///runs.db?poll_ms=-1",
+        "sqlite:///runs.db?synchronous=OFF",
+        "sqlite:///runs.db?vfs=unix",
+    ],
+)
+def test_an_address_with_a_mistake_in_it_is_refused(wrong: str):
+    with pytest.raises(StoreError, match=r"three slashes and a path|is no option of SQLite"):
+        open_store(wrong)
+
+
+def settings() -> Script[list[object]]:
+    found: list[object] = []
+    for name in ("journal_mode", "synchronous", "foreign_keys"):
+        found += (yield Query(f"PRAGMA {name}"))[0]
+    return found
+
+
+@pytest.mark.parametrize(("said", "number"), [("", 1), ("?synchronous=full", 2)])
+async def test_a_file_is_written_ahead_and_as_surely_as_the_address_says(
+    tmp_path: Path, said: str, number: int
+):
+    store = connect(f"sqlite:///{tmp_path}/runs.db{said}")
+    assert await store._db.run(settings()) == ["wal", number, 1]  # pyright: ignore[reportPrivateUsage]
+    await take(store)
+    await store.close()
+    assert os.listdir(tmp_path) == ["runs.db"], "it is whole when it is closed"
+
+
+def threads() -> int:
+    return sum(each.name == "runcast-sqlite" for each in threading.enumerate())
+
+
+async def none_left(before: int) -> None:
+    async with asyncio.timeout(30):
+        while threads() > before:  # noqa: ASYNC110  threads end by themselves
+            await asyncio.sleep(0.01)
+
+
+async def test_a_store_that_is_closed_or_cannot_open_leaves_no_thread(tmp_path: Path):
+    before = threads()
+    store = open_store("sqlite:///:memory:")
+    await write_run(store, await take(store), "r")
+    assert seqs(await store.events(THREAD, after=0)) == [1, 2, 3]
+    assert threads() == before + 1
+    await store.close()
+    await none_left(before)
+    (tmp_path / "text.db").write_bytes(b"this is no database, " * 100)
+    for path, reason in (
+        ("text.db", "not a sound SQLite database"),
+        ("none/runs.db", "does its folder exist"),
+    ):
+        with pytest.raises(StoreError, match=reason):
+            await open_store(f"sqlite:///{tmp_path}/{path}").open()
+        await none_left(before)
+
+
+async def test_another_process_may_hold_a_new_file_while_it_is_opened(tmp_path: Path):
+    """SQLite does not wait by itself when the journal's mode changes."""
+    path = tmp_path / "runs.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE theirs (a)")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError, match=r"locked by another process for 0[.]05 s"):
+            await open_store(f"sqlite:///{path}?patience_ms=50").open()
+        store = open_store(f"sqlite:///{path}")
+        opening = asyncio.create_task(store.open())
+        await asyncio.wait([opening], timeout=0.2)
+        assert not opening.done()
+        other.execute("COMMIT")
+        await opening
+    await take(store)
+    await store.close()
+
+
+async def test_one_task_follows_the_file_while_somebody_watches(tmp_path: Path):
+    def following() -> int:
+        return sum(each.get_name() == "runcast-sqlite-follow" for each in asyncio.all_tasks())
+
+    alone = open_store("sqlite:///:memory:")
+    watch = await alone.watch(THREAD)
+    assert following() == 0, "nobody else can write to it"
+    watch.close()
+    await alone.close()
+    url = f"sqlite:///{tmp_path}/runs.db?poll_ms=5"
+    store, other = open_store(url), open_store(url)
+    lease = await take(other)
+    for first in (1, 2):
+        watches = await asyncio.gather(*(store.watch(THREAD) for _ in range(3)))
+        assert following() == 1
+        run = NewRun(f"r{first}", None, "continue")
+        await other.append(batch(lease, first, run=run))
+        for each in watches:
+            await asyncio.wait_for(each.wait(), 30)
+            each.close()
+        async with asyncio.timeout(30):
+            while following():  # noqa: ASYNC110  it ends by itself
+                await asyncio.sleep(0.005)
+    await store.close()
+    await other.close()
+
+
+async def test_an_error_of_a_sound_file_asks_for_no_copy(tmp_path: Path):
+    store = connect(f"sqlite:///{tmp_path}/runs.db")
+    with pytest.raises(StoreError, match=r"runs.db: no such table: nowhere$"):
+        await store._db.rows("SELECT * FROM nowhere")  # pyright: ignore[reportPrivateUsage]
     await store.close()

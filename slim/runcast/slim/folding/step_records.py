@@ -37,6 +37,10 @@ class Usage:
             max(0, self.total - other.total),
         )
 
+    def row(self) -> dict[str, int]:
+        """As JSON."""
+        return {"prompt": self.prompt, "completion": self.completion, "total": self.total}
+
     @classmethod
     def of_metadata(cls, value: Any) -> Usage | None:
         """From metadata `{"prompt", "completion", "total"}`; None for any other value."""

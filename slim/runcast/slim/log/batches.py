@@ -98,7 +98,6 @@ class BatchQueue:
         self._count = core.count
         self._next = 1
         self._durable = (0, "")  # the last durable seq, and the mark of its run
-        self._epoch = ""
         self._fresh: list[NewEvent] = []
         self._entries: list[Entry] = []  # of the events that are not durable
         self._raws: list[NewEvent] = []
@@ -130,7 +129,7 @@ class BatchQueue:
     @property
     def standing(self) -> Standing | None:
         """The durable end of the thread, which no other process can move while this one has the lease."""
-        return None if self.lease is None else Standing(*self._durable, self._epoch, self.untaken)
+        return None if self.lease is None else Standing(*self._durable, self.lease.epoch, self.untaken)
 
     @property
     def flows(self) -> bool:
@@ -156,7 +155,6 @@ class BatchQueue:
                 self.key, owner=self._core.owner, now=now, until=until, epoch=epoch, anew=anew
             )
             self.lease, self._next = lease, lease.last_seq + 1
-            self._epoch = lease.epoch
             self._durable = (lease.last_seq, lease.last_run.mark if lease.last_run else "")
             self.head = lease.head.run_id if lease.head else None
         return self.lease
@@ -168,11 +166,11 @@ class BatchQueue:
 
     def put(self, event: AnyEvent, data: bytes | None = None) -> Entry:
         """Give an event its place; `data`, its bytes, saves encoding it."""
-        run = self.run
-        if self.lease is None or run is None:
+        run, lease = self.run, self.lease
+        if lease is None or run is None:
             raise Conflict(f"thread {self.key.thread_id!r} has no run here that could be written")
         seq, at = self._next, self._options.clock()
-        entry = Entry(self.key.thread_id, seq, self._epoch, run.run_id, at, event, run.mark)
+        entry = Entry(self.key.thread_id, seq, lease.epoch, run.run_id, at, event, run.mark)
         self._fresh.append(NewEvent(seq, at, type_of(event), encode(event) if data is None else data))
         self._entries.append(entry)
         self._next += 1
@@ -198,17 +196,15 @@ class BatchQueue:
         """Make everything durable. After a `StoreError` the events are kept, and the next flush tries again."""
         while self._send_next():
             await self._answered()
-        self._cancel_retry()
 
     async def _answered(self) -> None:
         """Wait for the batch under way; raise the error that answers it."""
-        if self._under_way:
-            answer: asyncio.Future[StoreError | LineageError | None]
-            answer = asyncio.get_running_loop().create_future()
-            self._callers.append(answer)
-            error = await answer
-            if error is not None:
-                raise error
+        answer: asyncio.Future[StoreError | LineageError | None]
+        answer = asyncio.get_running_loop().create_future()
+        self._callers.append(answer)
+        error = await answer
+        if error is not None:
+            raise error
 
     def _send_next(self) -> bool:
         """Send the next batch unless one is under way; False when there is nothing to send."""
@@ -231,7 +227,8 @@ class BatchQueue:
         else:
             self._count.store_errors += 1
             self.failure = answer
-            self._cancel_retry()
+            if self._retry is not None:
+                self._retry.cancel()
             self._retry = asyncio.get_running_loop().call_later(RETRY_MS / 1000, self.arm)
         if error is not None and not callers:
             self._warn(error)
@@ -242,11 +239,6 @@ class BatchQueue:
 
     def _warn(self, error: StoreError | LineageError) -> None:
         LOG.warning("thread %r: entries could not be written: %s", self.key.thread_id, error)
-
-    def _cancel_retry(self) -> None:
-        if self._retry is not None:
-            self._retry.cancel()
-            self._retry = None
 
     def lose(self, lease: Lease) -> None:
         """Drop what another owner of the thread has made unwritable; a batch under way finds that out by itself."""

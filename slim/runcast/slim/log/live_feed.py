@@ -251,11 +251,16 @@ class Live:
         self._core = core
         self._scope = scope
 
-    def flow(self, thread_id: str, event: AnyEvent, on_entry: OnEntry) -> bool:
-        """Append an event, as `RunLog.append` does, if nothing has to be waited for; False where it has to be appended
-        so. Nearly all events within a run flow."""
-        writer = self._core.known_writer(self._scope.key(thread_id))
-        return writer is not None and writer.flow(event, on_entry) is not None
+    def flow(self, thread_id: str, on_entry: OnEntry) -> Callable[[AnyEvent], bool]:
+        """A function that appends events to this thread, as `RunLog.append` does, if nothing has to be waited for; it
+        returns False where an event has to be appended so. Nearly all events within a run flow."""
+        key, known_writer = self._scope.key(thread_id), self._core.known_writer
+
+        def append(event: AnyEvent) -> bool:
+            writer = known_writer(key)
+            return writer is not None and writer.flow(event, on_entry) is not None
+
+        return append
 
     async def attach(
         self, thread_id: str, after: int | None = None, *, epoch: str | None = None

@@ -5,11 +5,11 @@ Knows names, defaults and meanings; does not know the code that acts on them.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypedDict
-from uuid import uuid4
 
 from runcast.slim.stores import refusals
 from runcast.slim.stores.blob_codec import Codec
@@ -38,7 +38,7 @@ class LogOptions:
     derive: Derive = "auto"  # compact a thread when runs of it have ended
     owner: str | None = None  # the name under which the log takes leases; made up when absent
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
-    new_id: Callable[[], str] = lambda: uuid4().hex
+    new_id: Callable[[], str] = lambda: os.urandom(16).hex()
 
 
 class LogChanges(TypedDict, total=False):

@@ -113,8 +113,8 @@ RULES: Mapping[str, Rule] = {
         "tool call {it} would belong to {claimer}, but the message {carrier} that carries it to {owner}; "
         "a call has the owner of its message",
     ),
+    "null-field": Rule("{name} is null; leave it out"),
     # the life of a subagent
-    "null-field": Rule("{name} of subagent {it} is null; leave it out"),
     "subagent-already-active": Rule(
         "subagent {it} is already active; send SUBAGENT_FINISHED or SUBAGENT_ERROR first"
     ),

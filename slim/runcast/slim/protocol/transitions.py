@@ -7,7 +7,7 @@ and what follows from a complaint are in `verifier.py`, which explains the rules
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,6 @@ from ag_ui.core import (
     StepStartedEvent,
     SubagentErrorEvent,
     SubagentFinishedEvent,
-    SubagentFinishedSuspendedOutcome,
     SubagentStartedEvent,
     ToolCallResultEvent,
     ToolCallStartEvent,
@@ -159,8 +158,6 @@ def _closes_step(run: Run, event: StepFinishedEvent) -> Complaint | None:
 
 def _starts_subagent(run: Run, event: SubagentStartedEvent) -> Complaint | None:
     ident, above = event.subagent_run_id, event.parent_subagent_run_id
-    if complaint := _null_field(run, event, ident):
-        return complaint
     if ident in run.subagents:
         return complain("subagent-already-active", ident)
     if ident in run.ended:
@@ -173,8 +170,6 @@ def _starts_subagent(run: Run, event: SubagentStartedEvent) -> Complaint | None:
 
 def _ends_subagent(run: Run, event: SubagentFinishedEvent | SubagentErrorEvent) -> Complaint | None:
     ident = event.subagent_run_id
-    if complaint := _null_field(run, event, ident):
-        return complaint
     if ident not in run.subagents:
         return complain("subagent-not-active", ident, open=listed(map(quoted, run.subagents)) or "none")
     del run.subagents[ident]
@@ -183,8 +178,7 @@ def _ends_subagent(run: Run, event: SubagentFinishedEvent | SubagentErrorEvent) 
 
 
 def _finishes_subagent(run: Run, event: SubagentFinishedEvent) -> Complaint | None:
-    outcome = event.outcome
-    complaint = None if outcome is None else _null_field(run, outcome, event.subagent_run_id)
+    complaint = null_field(event.outcome) if run.nulls and event.outcome is not None else None
     return complaint or _ends_subagent(run, event)
 
 
@@ -245,25 +239,13 @@ def _continues(noun: str, ident: str, owners: Book, tag: str | None) -> Complain
     return complain("wrong-owner", ident, noun=noun, owner=owner(owners[ident]), claimer=owner(tag))
 
 
-# The optional fields that the client refuses as null.
-_NEVER_NULL: Mapping[type[BaseModel], Sequence[str]] = {
-    SubagentStartedEvent: (
-        "description",
-        "parent_subagent_run_id",
-        "parent_tool_call_id",
-        "parent_message_id",
-    ),
-    SubagentFinishedEvent: ("outcome",),
-    SubagentFinishedSuspendedOutcome: ("interrupt_ids",),
-    SubagentErrorEvent: ("code",),
-}
-
-
-def _null_field(run: Run, model: BaseModel, subagent: str) -> Complaint | None:
-    names = [name for kind, fields in _NEVER_NULL.items() if isinstance(model, kind) for name in fields]
-    for name in names:
-        if run.nulls and name in model.model_fields_set and getattr(model, name) is None:
-            return complain("null-field", subagent, name=to_camel(name))
+def null_field(model: BaseModel) -> Complaint | None:
+    """The first optional field that is null: by the client's schemas no such field may be, a required value may."""
+    for name, optional in type(model).model_fields.items():
+        if name in model.model_fields_set and getattr(model, name) is None and not optional.is_required():
+            if name == "subagent_run_id":
+                return complain("null-tag", where="the event")
+            return complain("null-field", name=to_camel(name))
     return None
 
 

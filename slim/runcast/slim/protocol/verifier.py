@@ -14,8 +14,9 @@ messages, reasoning spans, steps, subagents. Three groups of rules:
    owns its own message.
 
 The profile `client` is the pipeline of `@ag-ui/client` 1.0.0: the same first offender in every stream of events that have
-their shape from the schema (with `explicit_nulls`, since the client sees the wire). An event of an unknown type is dropped
-wherever it comes, and a chunk is judged by the events it stands for. `strict` adds the rules that the text of 1.0 has and that client
+their shape from the schema (with `explicit_nulls`, since the client sees the wire: its schemas refuse null in every
+optional field of an event). An event of an unknown type is dropped wherever it comes, and a chunk is judged by the events it
+stands for. A null tag on a border breaks a rule, although 1.0.0 strips it: 0.0.59 refuses it. `strict` adds the rules that the text of 1.0 has and that client
 does not check, marked in `RULES`; the client's own rules come first.
 
 **After a violation.** The client stops at its first one; this verifier continues, so that a log can name every
@@ -30,7 +31,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ag_ui.core import (
     EventType,
@@ -44,7 +45,7 @@ from ag_ui.core import (
 from runcast.slim.errors import InvalidStream
 from runcast.slim.protocol.chunk_expander import CHUNKS, ChunkExpander
 from runcast.slim.protocol.rules import Complaint, Profile, Violation, complain, quoted
-from runcast.slim.protocol.transitions import MOVES, Run, null_extra, null_tag
+from runcast.slim.protocol.transitions import MOVES, Run, null_extra, null_field, null_tag
 from runcast.slim.values.by_class import nearest
 
 if TYPE_CHECKING:
@@ -99,10 +100,11 @@ class Verifier:
         index = self._fed
         self._fed = index + 1
         move = MOVES.get(type(event))
-        if move is None or self._phase != "running" or self._chunks.lanes:
+        complaint = null_field(event) if self._nulls and not isinstance(event, _Border) else None
+        if complaint is None and (move is None or self._phase != "running" or self._chunks.lanes):
             complaint = self._judge_any(event)
-        else:
-            complaint = self._null(event) or move(self._run, event)
+        elif complaint is None and move is not None:
+            complaint = move(self._run, event)
         return None if complaint is None else _violation(complaint, index, event)
 
     def close(self) -> Violation | None:
@@ -113,18 +115,10 @@ class Verifier:
             return _violation(complain("no-run"), self._fed)
         return _violation(self._about_run("truncated-stream"), self._fed)
 
-    def _null(self, event: Any) -> Complaint | None:
-        if self._nulls and "subagent_run_id" in event.model_fields_set and event.subagent_run_id is None:
-            return complain("null-tag", where="the event")
-        return None
-
     def _judge_any(self, event: AnyEvent) -> Complaint | None:
         """The other events: borders, chunks, subclasses, unknown types, events out of place."""
-        if self._phase == "running":
-            if complaint := self._null(event):
-                return complaint
-            if self._chunks.lanes or isinstance(event, CHUNKS):
-                return self._judge_expanded(event)
+        if self._phase == "running" and (self._chunks.lanes or isinstance(event, CHUNKS)):
+            return self._judge_expanded(event)
         return self._judge(event)
 
     def _judge_expanded(self, event: AnyEvent) -> Complaint | None:
@@ -154,7 +148,8 @@ class Verifier:
         if _type(event) not in _MAY_COME[self._phase]:
             complaint: Complaint | None = self._about_run(_OUT_OF_PLACE[self._phase])
         else:
-            complaint = null_extra(event) or self._check(event)
+            given = null_field(event) if self._nulls else None
+            complaint = given or null_extra(event) or self._check(event)
         if complaint is None or not self._refusing:
             self._cross(event)
         return complaint

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ag_ui.core import (
@@ -108,7 +108,7 @@ class Renderer:
         if step.finish_reason is not None:
             row["finish_reason"] = self.name(step.finish_reason)
         if step.usage is not None:
-            row["usage"] = asdict(step.usage)
+            row["usage"] = step.usage.row()
         if step.duration_ms is not None:
             row["duration_ms"] = step.duration_ms
         row["tool_calls"] = [
@@ -229,6 +229,8 @@ class Renderer:
     def _foreign(self, message: Message) -> dict[str, Any]:
         """The application's own metadata; keys that runcast uses too go under `extra`."""
         given = {key: value for key, value in (message.metadata or {}).items() if key != METADATA_KEY}
+        if not given:  # as on nearly every message
+            return {}
         ours = {key: value for key, value in given.items() if key in OWN}
         rest = {key: value for key, value in given.items() if key not in OWN}
         redacted = self.redactor.value({**rest, **({"extra": ours} if ours else {})})

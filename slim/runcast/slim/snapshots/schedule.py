@@ -32,6 +32,7 @@ class SnapshotTaker:
         if every_entries < 1 or every_ms < 1:
             raise ValueError("every_entries and every_ms are at least 1")
         self.builder = StateBuilder(agent_id, base=base)
+        self.taken: AgentState | None = None  # the state of the last snapshot
         self._serializer = serializer
         self._every_entries = every_entries
         self._every_ms = every_ms
@@ -56,4 +57,5 @@ class SnapshotTaker:
 
     def take(self) -> dict[str, Any]:
         """A snapshot of the thread as it is now."""
-        return self._serializer.serialize(self.builder.state())
+        self.taken = self.builder.state()
+        return self._serializer.serialize(self.taken)

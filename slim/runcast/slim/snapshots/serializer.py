@@ -13,7 +13,6 @@ Knows the schema; does not know where snapshots are stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Protocol
@@ -116,7 +115,7 @@ class _Draft:
             "parent_agent_id": None if state.parent_agent_id is None else render.id(state.parent_agent_id),
             "status": render.id(state.status),
             "step_count": state.step_count,
-            "usage": asdict(state.usage),
+            "usage": state.usage.row(),
             "execution": {
                 "started_at": _time(state.started_at),
                 "updated_at": _time(state.updated_at),
@@ -156,6 +155,8 @@ class _Draft:
 
     def _plain(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """The first entries as redacted JSON; entries that are too big alone are skipped."""
+        if not value:
+            return value
         room = self._config.max_bytes
         plain: Mapping[str, Any] = self._renderer.redactor.value(fitting(value, room))
         return plain
@@ -201,7 +202,7 @@ class _Draft:
             resume["thread_id"] = render.id(state.thread_id)
         resume["framework"] = self._framework
         if state.run_usage.total:
-            resume["run_usage"] = asdict(state.run_usage)
+            resume["run_usage"] = state.run_usage.row()
         waiting = {
             call["id"]
             for rows in self._written

@@ -57,8 +57,8 @@ class Threads(Protocol):
         self, key: Key, *, owner: str, now: int, until: int, epoch: str, anew: bool = False
     ) -> Lease:
         """Take the thread's lease, and create the thread (as `epoch`) if there is none; `Conflict` while another
-        owner holds it. A run still in progress has then lost its owner, and is marked truncated. `anew` gives a thread
-        that is there this epoch too."""
+        owner holds it, or when a killed import has left it: an `IMPORTER` takes that. A run still in progress has then lost
+        its owner, and is marked truncated. `anew` gives a thread that is there this epoch too."""
         ...
 
     async def renew(self, leases: Sequence[Lease], *, until: int) -> list[Lease]:

@@ -102,7 +102,7 @@ class MemoryRemoval(MemoryBlobs, MemoryNotes):
     async def delete(self, key: Key, *, now: int, tombstone: bool = False) -> bool:
         """Delete the thread; see `Store.delete`."""
         thread, buried = self._threads.get(key), key in self._tombstones
-        if thread is not None and thread.owner is not None and (thread.until or 0) >= now:
+        if thread is not None and thread.holder(now) is not None:
             raise refusals.busy(key, thread.owner)
         self._threads.pop(key, None)
         self._drop_notes(key)
@@ -144,8 +144,9 @@ class MemoryStore(MemoryRemoval):
             if key in self._tombstones:
                 raise refusals.forgotten(key)
             thread = self._threads[key] = MemoryThread(key, epoch, now, now)
-        if thread.owner not in (None, owner) and (thread.until or 0) >= now:
-            raise refusals.held(key, thread.owner, thread.until, now)
+        half = (thread.owner or "").startswith(IMPORTER) and not owner.startswith(IMPORTER)
+        if half or thread.holder(now) not in (None, owner):
+            raise refusals.taken(key, thread.owner, thread.until, now)
         cut = self._truncate(thread)
         thread.epoch = epoch if anew else thread.epoch
         thread.token += 1
@@ -322,11 +323,11 @@ class MemoryStore(MemoryRemoval):
         return sorted(found, key=lambda each: each[1].seq)
 
     async def orphaned_runs(self, tenant: str | None, *, now: int) -> list[tuple[Key, StoredRun]]:
-        """Runs in progress whose owner's lease has expired; see `Store.orphaned_runs`."""
+        """Runs in progress without a valid lease; see `Store.orphaned_runs`."""
         return [
             (key, run)
             for key, thread in self._threads.items()
-            if tenant in (None, key.tenant) and (thread.owner is None or (thread.until or 0) < now)
+            if tenant in (None, key.tenant) and thread.holder(now) is None
             if not (thread.owner or "").startswith(IMPORTER)
             for run in thread.ordered()
             if run.status == "in_progress"
@@ -339,7 +340,7 @@ class MemoryStore(MemoryRemoval):
         return [
             (key, run)
             for key, thread in self._threads.items()
-            if tenant in (None, key.tenant) and (thread.owner is None or (thread.until or 0) < now)
+            if tenant in (None, key.tenant) and thread.holder(now) is None
             for run in [each for each in thread.ordered() if each.edge != "aside"][-1:]
             if run.status == "truncated" and (run.ended_at or 0) >= max(since, thread.created_at)
         ]

@@ -6,6 +6,7 @@ Knows records and their order; does not know leases or the promises of a store.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from runcast.slim.stores.records import (
     SNAPSHOTS,
@@ -41,6 +42,10 @@ class MemoryThread:
         default_factory=dict[tuple[BlobKind, int, int], Blob]
     )
 
+    def holder(self, now: int) -> str | None:
+        """The owner of the lease, unless it has expired."""
+        return None if self.until is None or self.until < now else self.owner
+
     def record(self) -> StoredThread:
         """The thread as the store gives it."""
         newest = [run for run in self.runs.values() if run.edge != "aside"][-1:]
@@ -56,14 +61,16 @@ class MemoryThread:
 
     def ordered(self) -> list[StoredRun]:
         """The runs with their present ends: right before the next run, or at the last event."""
-        runs = list(self.runs.values())
-        ends = [*(run.first_seq - 1 for run in runs[1:]), self.last_seq]
-        return [replace(run, last_seq=end) for run, end in zip(runs, ends, strict=bool(runs))]
+        return [
+            replace(run, last_seq=self.last_seq if after is None else after.first_seq - 1)
+            for run, after in pairwise([*self.runs.values(), None])
+            if run is not None  # only the last one is
+        ]
 
     def keep_snapshot(self, run: int, blob: Blob) -> None:
         """Add a snapshot of a run, and keep the newest few."""
         info = replace(blob.info, run=run)
         self.blobs[info.kind, info.run, info.seq] = replace(blob, info=info)
-        kept = sorted((name for name in self.blobs if name[0] == info.kind), key=lambda name: name[2])
+        kept = sorted(name for name in self.blobs if name[0] == info.kind)  # a later run has a later seq
         for name in kept[:-SNAPSHOTS]:
             del self.blobs[name]

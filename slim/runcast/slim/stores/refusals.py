@@ -6,16 +6,18 @@ Knows the sentences and their classes; does not know how a store detects a mista
 from __future__ import annotations
 
 from runcast.slim.errors import Conflict, Forgotten, LineageError, StoreError
-from runcast.slim.stores.records import Key
+from runcast.slim.stores.records import IMPORTER, Key
 
 
 class Unstorable(StoreError):
     """A value that this database cannot hold: the other batches of its transaction are not to blame."""
 
 
-def held(key: Key, owner: str | None, until: int | None, now: int) -> Conflict:
-    """Another owner's lease is still valid."""
+def taken(key: Key, owner: str | None, until: int | None, now: int) -> Conflict:
+    """Another owner's lease is still valid, or an import was killed."""
     left = max(0, (until or now) - now)
+    if not left and (owner or "").startswith(IMPORTER):
+        return Conflict(f"the import of thread {key.thread_id!r} was killed: repeat it, or delete the thread")
     return Conflict(
         f"thread {key.thread_id!r} is being written by {owner}; its lease is valid for {left} ms more: "
         "wait for the run to end, stop it there, or try again when the lease has expired"

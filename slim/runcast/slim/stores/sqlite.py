@@ -104,8 +104,7 @@ class SqliteDatabase:
                 writer = await self._connect()
                 try:
                     await self._prepare(writer)
-                    alone = self._path == MEMORY or self._mode == "ro"
-                    self._reader = writer if alone else await self._connect()
+                    self._reader = writer if self._path == MEMORY else await self._connect()
                 except BaseException:
                     await writer.close()
                     raise
@@ -175,8 +174,6 @@ class SqliteDatabase:
 
     async def run(self, script: Script[T]) -> T:
         """Run a script in a transaction. A cancelled caller does not stop it."""
-        if self._mode == "ro":
-            raise refusals.read_only(self._path)
         if self._writer is None:
             await self.open()
         if self._writer is None:

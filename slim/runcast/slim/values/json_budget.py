@@ -30,11 +30,7 @@ def size(value: Any) -> int:
 
 def copied(value: Any, room: int, text: Callable[[str], str] = clean) -> Any:
     """A copy that is plain JSON, every text in it passed through `text`; `TooBig` if it takes more than `room`."""
-    copier = _Copier(room, text)
-    copy = copier.copy(value, 0)
-    if size(copy) > room:
-        raise TooBig
-    return copy
+    return _measured(value, room, text)[0]
 
 
 def fitting(value: Mapping[str, Any], room: int, text: Callable[[str], str] = clean) -> dict[str, Any]:
@@ -43,15 +39,24 @@ def fitting(value: Mapping[str, Any], room: int, text: Callable[[str], str] = cl
     left = room - 2
     for name, item in value.items():
         key = text(str(name))
+        beside = size(key) + 4
         try:
-            copy = copied(item, left - size(key) - 4, text)
+            kept[key], taken = _measured(item, left - beside, text)
         except TooBig:
             continue
-        kept[key] = copy
-        left -= size(copy) + size(key) + 4
+        left -= taken + beside
         if left <= 0:
             break
     return kept
+
+
+def _measured(value: Any, room: int, text: Callable[[str], str]) -> tuple[Any, int]:
+    """The copy and its size."""
+    copy = _Copier(room, text).copy(value, 0)
+    taken = size(copy)
+    if taken > room:
+        raise TooBig
+    return copy, taken
 
 
 class _Copier:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeGuard, cast
 
+MAPPING = (dict, Mapping)  # nearly every one is a dict, which is found in a third of the time
+
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
     """Whether the value is a list."""
@@ -21,7 +23,7 @@ def is_object(value: object) -> TypeGuard[dict[str, Any]]:
 
 def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
     """Whether the value is any mapping."""
-    return isinstance(value, Mapping)
+    return isinstance(value, MAPPING)
 
 
 def as_list(value: Any) -> list[Any]:
@@ -36,4 +38,4 @@ def as_object(value: Any) -> dict[str, Any]:
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
     """A mapping as it is; an empty one for any other value."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+    return cast("Mapping[str, Any]", value) if isinstance(value, MAPPING) else {}

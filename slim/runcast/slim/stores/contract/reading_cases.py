@@ -212,12 +212,13 @@ async def events_can_be_forgotten_by_run(store: Store) -> None:
     """The run stays, and so do the events around it."""
     lease = await take(store)
     runs = [await write_run(store, lease, run_id, events=4) for run_id in "abc"]
-    raw = NewEvent(12, NOW, "RAW", b"raw")
-    await store.append(batch(lease, 13, 0, run=runs[2], id="raw", raws=(raw,)))
+    early, raw = NewEvent(2, NOW, "RAW", b"early"), NewEvent(12, NOW, "RAW", b"raw")
+    for run, kept in ((runs[0], early), (runs[2], raw)):
+        await store.append(batch(lease, 13, 0, run=run, id=kept.type + str(run), raws=(kept,)))
     sizes = await store.sizes(THREAD)
     same(
         [(size.run, size.events, size.raw_bytes) for size in sizes],
-        [(runs[0], 4, 0), (runs[1], 4, 0), (runs[2], 4, 3)],
+        [(runs[0], 4, 5), (runs[1], 4, 0), (runs[2], 4, 3)],
         "sizes",
     )
     same(sizes[0].bytes, 4 * len(b'{"n":1}'), "in bytes of payload")
@@ -229,7 +230,9 @@ async def events_can_be_forgotten_by_run(store: Store) -> None:
     same(seqs(await store.events(THREAD, after=2, limit=3)), [3, 4, 13], "and are read across the hole")
     same(seqs(await store.events(THREAD, after=5, upto=11, limit=3)), [], "which is empty")
     same([run.pruned for run in await store.runs(THREAD)], [False, True, True, False], "the run is marked")
-    same(await store.raws(THREAD, after=0), [], "raw parts go with the events")
+    same(await store.raws(THREAD, after=0), [early], "raw parts go with the events of their run")
+    await store.drop_events(THREAD, runs[:1])
+    same(await store.raws(THREAD, after=0), [], "and with no others")
 
 
 async def a_thread_can_be_forgotten(store: Store) -> None:
@@ -240,7 +243,8 @@ async def a_thread_can_be_forgotten(store: Store) -> None:
     await store.put_blob(THREAD, blob("snapshot", run, 3))
     raws = (NewEvent(7, NOW, "RAW", b"raw"),)
     await store.append(batch(lease, 7, 1, run=run, raws=raws))
-    await refuses(Conflict, store.delete(THREAD, now=NOW), "a thread that is being written stays")
+    for now in (NOW, NOW + TTL):
+        await refuses(Conflict, store.delete(THREAD, now=now), "a thread that is being written stays")
     same(await store.delete(THREAD, now=NOW + TTL + 1), True, "then it goes")
     same(await store.delete(THREAD, now=NOW + TTL + 1), False, "once")
     same(await store.thread(THREAD), None, "it is not there")
@@ -252,6 +256,8 @@ async def a_thread_can_be_forgotten(store: Store) -> None:
     await write_run(store, again, "a", events=8)
     same(await store.raws(THREAD, after=0), [], "and has no raw part of the old one")
     same(await store.blob_index(THREAD, "snapshot"), [], "and no blob")
+    await store.append(batch(again, 9, 0, until=None))
+    same(await store.delete(THREAD, now=NOW), True, "one that was released goes at once")
 
 
 async def a_tombstone_keeps_an_id_and_nothing_else(store: Store) -> None:
@@ -259,7 +265,8 @@ async def a_tombstone_keeps_an_id_and_nothing_else(store: Store) -> None:
     lease, other = await take(store), Key(THREAD.tenant, "other")
     run = await write_run(store, lease, "a")
     await store.put_blob(THREAD, blob("snapshot", run, 3))
-    notes = [Note(f"n{n}", "box", key, "a", b"", NOW) for n, key in enumerate((THREAD, other, Key("b", "t")))]
+    keys = (THREAD, other, Key("b", "t"), Key(THREAD.tenant, ""))
+    notes = [Note(f"n{n}", "box", key, "a", b"", NOW) for n, key in enumerate(keys)]
     for note in notes:
         await store.post(note)
     later = NOW + TTL + 1
@@ -283,6 +290,8 @@ async def a_tombstone_keeps_an_id_and_nothing_else(store: Store) -> None:
     await refuses(Conflict, store.put_blob(THREAD, blob("snapshot", run, 3)), "it takes no blob")
     await refuses(Conflict, store.append(batch(lease, 4, run=run)), "its writer is refused")
     await refuses(Forgotten, take(store, now=later), "and so is the next one")
+    await store.delete(keys[-1], now=later)
+    same(await store.notes("box"), notes[1:], "nor do notes go that are about no thread")
     same(await store.delete(other, now=NOW, tombstone=True), False, "what never was")
     await refuses(Forgotten, take(store, other), "can be refused from the start")
     same(await store.delete(THREAD, now=later), True, "a tombstone can be deleted")
@@ -308,6 +317,7 @@ async def tenants_never_meet(store: Store) -> None:
     same(await store.thread(theirs), None, "thread")
     same(await store.threads("b", limit=9), [], "threads")
     same(await store.events(theirs, after=0), Page(None, 0, []), "events")
+    same(await store.raws(theirs, after=0), [], "raws")
     same(await store.runs(theirs), [], "runs")
     same(await store.lineage(theirs, "r"), [], "lineage")
     same(await store.blobs(theirs, "snapshot", [run]), [], "blobs")

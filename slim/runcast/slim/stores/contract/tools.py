@@ -57,6 +57,13 @@ async def wakes(watch: Watch, promise: str) -> None:
         raise Broken(f"{promise}: the watch did not wake") from None
 
 
+async def sleeps(watch: Watch) -> bool:
+    """Whether the watch stays asleep for a moment."""
+    waking = asyncio.ensure_future(watch.wait())
+    await asyncio.wait([waking], timeout=0.05)
+    return waking.cancel()  # False: it is awake
+
+
 async def take(
     store: Store, key: Key = THREAD, *, owner: str = "me", now: int = NOW, epoch: str = "e1"
 ) -> Lease:

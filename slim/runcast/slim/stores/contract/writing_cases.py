@@ -60,9 +60,9 @@ async def a_thread_begins_with_its_first_lease(store: Store) -> None:
 async def a_lease_counts_the_notes_about_its_thread(store: Store) -> None:
     """So that nobody has to look whether something waits in it."""
     same((await take(store)).notes, 0, "none")
-    for n, key in enumerate((THREAD, THREAD, Key("acme", "other"), Key("b", THREAD.thread_id))):
+    for n, key in enumerate((THREAD, THREAD, THREAD, Key("acme", "other"), Key("b", THREAD.thread_id))):
         await store.post(Note(f"n{n}", f"box {n}", key, "r", b"", NOW))
-    same((await take(store, now=NOW + 1)).notes, 2, "in all boxes")
+    same((await take(store, now=NOW + 1)).notes, 3, "in all boxes")
 
 
 async def a_batch_brings_a_snapshot_of_its_run(store: Store) -> None:
@@ -217,8 +217,39 @@ async def a_refused_batch_leaves_nothing(store: Store) -> None:
     await refuses(
         Conflict, store.append(batch(lease, 2, run=NewRun("r", None, "continue"))), "a run id is used once"
     )
+    end = RunEnd("completed", "RUN_FINISHED")
+    await refuses(
+        Conflict, store.append(batch(lease, 2, run=10**9, end=end)), "a run that this thread does not have"
+    )
     same(seqs(await store.events(THREAD, after=0)), [1], "nothing of the refused is there")
-    same([run.run_id for run in await store.runs(THREAD)], ["r"], "nor their runs")
+    runs = [(run.run_id, run.status) for run in await store.runs(THREAD)]
+    same(runs, [("r", "in_progress")], "nor their runs and ends")
+
+
+async def a_thread_has_the_time_of_its_last_write(store: Store) -> None:
+    """A lease that is taken, renewed or released writes nothing: it moves no time and forgets no batch."""
+    lease = await take(store)
+
+    async def times(promise: str, *wanted: object) -> None:
+        thread = await store.thread(THREAD)
+        same(thread and (thread.created_at, thread.updated_at, thread.until), wanted, promise)
+
+    await times("a new thread", NOW, NOW, NOW + TTL)
+    first = batch(lease, 1, 2, run=NewRun("r", None, "continue"), now=NOW + 3)
+    run = await store.append(first)
+    await times("a write", NOW, NOW + 3, NOW + TTL)
+    await store.append(batch(lease, 3, 0, now=NOW + 5, until=NOW + 2 * TTL))
+    await store.renew([lease], until=NOW + 3 * TTL)
+    await times("a renewal", NOW, NOW + 3, NOW + 3 * TTL)
+    same(await store.append(first), run, "the batch before it is still known")
+    await store.append(batch(lease, 3, 0, now=NOW + 7, until=None))
+    await times("a release", NOW, NOW + 3, None)
+    await take(store, now=NOW + 9)
+    await times("another lease", NOW, NOW + 3, NOW + 9 + TTL)
+    runs = await store.runs(THREAD)
+    same(
+        [(each.started_at, each.ended_at) for each in runs], [(NOW + 3, NOW + 3)], "a run that was cut short"
+    )
 
 
 async def batches_of_several_threads_are_written_together(store: Store) -> None:
@@ -299,6 +330,7 @@ async def a_truncated_run_is_found_until_a_run_continues_it(store: Store) -> Non
     later = await take(store, owner="other", now=late)
     same(await store.truncated_unresumed("acme", now=late, since=0), [], "its thread has an owner")
     gone = late + TTL + 1
+    same(await store.truncated_unresumed("acme", now=gone - 1, since=0), [], "to its last millisecond")
     for tenant in (None, "acme"):
         left = await store.truncated_unresumed(tenant, now=gone, since=NOW)
         same(
@@ -308,8 +340,11 @@ async def a_truncated_run_is_found_until_a_run_continues_it(store: Store) -> Non
         )
     same(await store.truncated_unresumed("acme", now=gone, since=NOW + 1), [], "it is too long ago")
     same(await store.truncated_unresumed("other", now=gone, since=0), [], "it is another tenant's")
-    await store.append(batch(later, 3, 1, run=NewRun("s", "r", "resume")))
+    number = await store.append(batch(later, 3, 1, run=NewRun("s", "r", "resume")))
     same(await store.truncated_unresumed("acme", now=9 * gone, since=0), [], "a run continues it")
+    end = RunEnd("completed", "RUN_FINISHED")
+    await store.append(batch(later, 4, 1, run=number, end=end, now=late, until=None))
+    same(await store.truncated_unresumed("acme", now=9 * gone, since=0), [], "and has ended well")
 
 
 async def an_imported_run_is_not_found(store: Store) -> None:
@@ -323,6 +358,20 @@ async def an_imported_run_is_not_found(store: Store) -> None:
     half = await take(store, owner=f"{IMPORTER}someone")
     await store.append(batch(half, 3, 1, run=NewRun("s", "r", "continue")))
     same(await store.orphaned_runs(None, now=NOW + 9 * TTL), [], "its import broke off")
+
+
+async def what_a_killed_import_has_left_is_an_importers(store: Store) -> None:
+    """It is half a thread: no run goes on in it, however long its lease is over."""
+    half = await take(store, owner=f"{IMPORTER}someone")
+    await store.append(batch(half, 1, 2, run=NewRun("r", None, "continue")))
+    late = NOW + 9 * TTL
+    await refuses(Conflict, take(store, owner="two", now=late), "a writer is refused after its lease too")
+    again = await take(store, owner=f"{IMPORTER}another", now=late)
+    same((again.last_seq, again.cut), (2, ("r",)), "an importer takes it")
+    await store.append(
+        batch(again, 3, 1, run=NewRun("s", "r", "continue"), end=RunEnd("completed", None, None), until=None)
+    )
+    same((await take(store, owner="two")).last_seq, 3, "and what it has given back is a thread")
 
 
 async def a_watch_wakes_at_every_append(store: Store) -> None:

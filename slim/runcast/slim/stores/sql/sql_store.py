@@ -65,7 +65,7 @@ class SqlStore(SqlRemoval, SqlBlobs, SqlNotes):
                 held = yield Query(say.HOLDER, key)
                 if not held[0][-1]:
                     raise refusals.forgotten(key)
-                raise refusals.held(key, held[0][0], held[0][1], now)
+                raise refusals.taken(key, held[0][0], held[0][1], now)
             thread, found, token, last_seq, notes = rows[0]
             if token == 1:  # made just now, so that no run is in it
                 return Lease(key, owner, token, found, last_seq, None, None, notes=notes)
@@ -252,7 +252,7 @@ class SqlStore(SqlRemoval, SqlBlobs, SqlNotes):
         return [(_thread(row[-11:]), _run(row[:-11])) for row in rows]
 
     async def orphaned_runs(self, tenant: str | None, *, now: int) -> list[tuple[Key, StoredRun]]:
-        """Runs in progress whose owner's lease has expired; see `Store.orphaned_runs`."""
+        """Runs in progress without a valid lease; see `Store.orphaned_runs`."""
         only, args = ("", (now,)) if tenant is None else (" AND t.tenant = ?", (now, tenant))
         rows = await self._db.rows(f"{say.ORPHANED}{only} ORDER BY r.id", args)
         return [(Key(*row[-2:]), _run(row[:-2])) for row in rows]

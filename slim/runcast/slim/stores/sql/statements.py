@@ -14,15 +14,16 @@ ENDLESS = 2**62
 _THREAD = "(SELECT id FROM runcast_threads WHERE tenant = ? AND thread_id = ?)"
 _NEWEST = "(SELECT id FROM runcast_runs WHERE thread = ? {only} ORDER BY first_seq DESC LIMIT 1)"
 
-# The lease. A row is returned only if the lease was taken.
-ACQUIRE = """
+# The lease. A row is returned only if the lease was taken; what a killed import has left is an importer's.
+ACQUIRE = f"""
 INSERT INTO runcast_threads (tenant, thread_id, epoch, owner, token, until, created_at, updated_at)
 VALUES (?, ?, ?, ?, 1, ?, ?, ?)
 ON CONFLICT (tenant, thread_id) DO UPDATE
 SET owner = excluded.owner, until = excluded.until, token = runcast_threads.token + 1,
     epoch = CASE WHEN ? = 1 THEN excluded.epoch ELSE runcast_threads.epoch END
 WHERE runcast_threads.epoch <> ''
-  AND (runcast_threads.owner IS NULL OR runcast_threads.owner = ? OR runcast_threads.until < ?)
+  AND (runcast_threads.owner IS NULL OR runcast_threads.owner = ? OR runcast_threads.until < ?
+    AND (substr(runcast_threads.owner, 1, {len(IMPORTER)}) <> '{IMPORTER}' OR substr(excluded.owner, 1, {len(IMPORTER)}) = '{IMPORTER}'))
 RETURNING id, epoch, token, last_seq, (SELECT COUNT(*) FROM runcast_notes n WHERE n.tenant = ? AND n.thread_id = ?)
 """
 HOLDER = """
