@@ -7,16 +7,17 @@ hides no other. Knows types; does not know which fields a client may see: its ca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NotRequired, Protocol, get_origin, get_type_hints, runtime_checkable
+from typing import Any, NotRequired, Protocol, Required, get_origin, get_type_hints, runtime_checkable
 
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, is_typeddict
 
 from runcast.slim.values.type_guards import as_list, as_mapping, is_mapping
 
 DEFS = "#/$defs/"
+_PART = "_Part"
 
 
 class ClientSchema(TypedDict):
@@ -68,7 +69,7 @@ def object_schema(classes: Iterable[Any], shows: Callable[[str], bool] = bool) -
     """
     whole: dict[str, Any] = {}
     for kind in classes:
-        found = _whole(kind)
+        found = _shown(kind, shows)
         names = ("properties", "$defs")
         merged = {name: {**as_mapping(whole.get(name)), **as_mapping(found.get(name))} for name in names}
         whole = {**found, **merged}
@@ -95,6 +96,35 @@ def value_schema(kind: Any) -> dict[str, Any]:
         return TypeAdapter(kind).json_schema(schema_generator=_Quiet)
     except (PydanticUserError, NameError):
         return {}
+
+
+def _shown(kind: Any, shows: Callable[[str], bool]) -> dict[str, Any]:
+    """The schema of a class, without the fields of a TypedDict that stay hidden: those of a graph's messages take a
+    hundred times as long as all others."""
+    config: Any = getattr(kind, "__pydantic_config__", None) or {}
+    if not is_typeddict(kind) or config.get("use_attribute_docstrings"):  # they stand in the class's source
+        return _whole(kind)
+    try:
+        hints = get_type_hints(kind, include_extras=True)
+    except (NameError, TypeError):
+        return _whole(kind)
+    kept = {name: hint for name, hint in hints.items() if shows(name)}
+    if not kept:
+        return {}
+    if len(kept) == len(hints):
+        return _whole(kind)
+    required = kind.__required_keys__
+    fields = {
+        name: hint if name in required or get_origin(hint) in (Required, NotRequired) else NotRequired[hint]
+        for name, hint in kept.items()
+    }
+    # Under a name of its own: a field of the class itself refers to the whole class.
+    make: Any = TypedDict
+    part = make(_PART, fields)
+    part.__doc__ = kind.__doc__
+    part.__pydantic_config__ = config
+    found = _whole(part)
+    return {**found, "title": kind.__name__} if found.get("title") == _PART else found
 
 
 def _whole(kind: Any) -> dict[str, Any]:

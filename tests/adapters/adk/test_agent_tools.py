@@ -11,6 +11,7 @@ from ag_ui.core import Message, RunAgentInput, UserMessage
 from google.adk.agents import LlmAgent, SequentialAgent
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.apps import App, ResumabilityConfig
+from google.adk.code_executors import BuiltInCodeExecutor
 from google.adk.events.event import Event
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
@@ -22,7 +23,7 @@ from pydantic import TypeAdapter
 from runcast.adapters.adk import AdkOptions, AdkPlugin, AdkTranslator
 from runcast.adapters.adk.stream.parts import InnerPart, InnerRun
 from runcast.adapters.run_frame import RunIds
-from tests.adapters.adk.fakes import agent, call, calls, text, turn
+from tests.adapters.adk.fakes import agent, call, calls, model_of, text, turn
 from tests.adapters.adk.stage import Stage, kinds, strict, texts
 from tests.e2e.oracle import Oracle
 
@@ -308,3 +309,31 @@ async def test_what_was_said_inside_stays_before_a_message_that_is_asked_again(o
     client = stage.client(oracle)["messages"]
     assert client[: len(before)] == before
     assert [it["role"] for it in client[len(before) :]] == ["user", "assistant"]
+
+
+@pytest.mark.parametrize("make", [one, two_at_once, nested, with_a_transfer_inside])
+async def test_a_snapshot_at_the_end_keeps_what_was_said_inside_in_earlier_runs(oracle: Oracle, make: Any):
+    stage = Stage(make(), options=AdkOptions(messages_snapshot="end"))
+    await stage.say("hi")
+    for turn_id in ("u2", "u3"):
+        before = stage.client(oracle)["messages"]
+        assert any(it.get("subagentRunId") for it in before)
+        shown = TypeAdapter(list[Message]).validate_python(before)
+        run = await stage.send([*shown, UserMessage(id=turn_id, content="more")])
+        assert kinds(run)[-2] == "MESSAGES_SNAPSHOT"
+        assert stage.client(oracle)["messages"][: len(before)] == before
+
+
+async def test_a_message_that_is_replaced_takes_nothing_along_that_was_said_inside(oracle: Oracle):
+    """With code that the model runs, ADK stores an answer under another id than it streamed: a snapshot corrects it."""
+    root = one()
+    root.code_executor = BuiltInCodeExecutor()
+    model_of(root).model = "gemini-2.5-flash"
+    stage = Stage(root)
+    for said in ("hi", "more"):
+        view = [] if not stage.runs else stage.client(oracle)["messages"]
+        shown = TypeAdapter(list[Message]).validate_python(view)
+        run = await stage.send([*shown, UserMessage(id=said, content=said)])
+        assert "MESSAGES_SNAPSHOT" in kinds(run)
+        inner = [it.get("content") for it in await checked(oracle, stage)]
+        assert inner == ["well", '{"found":"x"}', "inner words"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from ag_ui.core import (
     AssistantMessage,
     MessagesSnapshotEvent,
@@ -15,9 +16,11 @@ from google.genai import types
 
 from runcast.adapters.adk.intake.corrections import corrections
 from runcast.adapters.adk.options import AdkOptions
+from runcast.slim import AgentState
 from tests.adapters.adk.fakes import agent, call, text, turn
 from tests.adapters.adk.scenes import look
 from tests.adapters.adk.stage import Stage
+from tests.e2e.oracle import Oracle
 
 ASKED = UserMessage(id="u1", content="hi")
 
@@ -75,3 +78,18 @@ async def test_a_result_follows_the_call_that_the_client_lacks():
     assert late.message_id == result.id
     behind = input(asked, called, news, result, done)  # a client that shows it there keeps it
     assert corrections(behind, None, session.events, "root", AdkOptions()) == []
+
+
+@pytest.mark.oracle
+async def test_a_new_message_stays_where_what_broke_is_taken_back(oracle: Oracle):
+    """The host brings a broken thread's point with the next message: the log does not have the message yet."""
+    stage = Stage(agent("root", text("half ", "of it"), text("whole")))
+    stage.until = 4
+    await stage.say("hi")
+    stage.open()
+    point = AgentState.from_events(stage.runs[0])
+    news = UserMessage(id="u2", content="go on")
+    run = await stage.send([*await stage.messages(), news], point=point)
+    snapshot = next(event for event in run if isinstance(event, MessagesSnapshotEvent))
+    assert [message.id for message in snapshot.messages][-1] == "u2"
+    await stage.check(oracle)

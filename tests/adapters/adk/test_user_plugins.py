@@ -14,6 +14,7 @@ from ag_ui.core import DataSource, ImagePart, ResumeEntry, TextPart, UserMessage
 from google.adk.apps.app import App, EventsCompactionConfig
 from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
 from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.plugins.context_filter_plugin import ContextFilterPlugin
@@ -76,6 +77,13 @@ class Replaces(BasePlugin):
         if event.partial or not event.content or not event.content.parts[0].text:
             return None
         return event.model_copy(update={"content": words(event.content.parts[0].text.upper())})
+
+
+class Notes(BasePlugin):
+    """Writes state on events."""
+
+    async def on_event_callback(self, *, event: Any, **given: Any) -> None:
+        event.actions.state_delta |= {"at": event.id, "_own": 1}
 
 
 class Closes(BasePlugin):
@@ -245,6 +253,39 @@ async def test_our_plugin_before_one_that_replaces_events_ends_with_what_is_stor
     held = messages_from_events(session.events, root="root")
     assert fold(events).messages == held
     assert held[-1].content == "SECRET"
+
+
+def test_an_event_that_the_plugin_never_saw_is_passed_over_at_the_end():
+    stored: list[Event] = []
+    translator = AdkTranslator(RunIds("t", "r"), root="root", session=lambda: stored, observed=True)
+    events = translator.start()
+    for number in (1, 2):
+        stored.append(Event(id=f"e{number}", author="root", actions=EventActions(state_delta={"n": number})))
+        events += translator.feed(stored[-1])
+    stored.append(Event(id="other", author="root", actions=EventActions(state_delta={"m": 1})))
+    events += translator.finish()
+    strict(events)
+    deltas: list[Any] = [each for it in events if it.type.value == "STATE_DELTA" for each in it.delta]
+    assert [(each.path, each.value) for each in deltas] == [("/n", 1), ("/n", 2)]
+
+
+async def test_our_plugin_before_one_that_writes_state_ends_with_what_is_stored():
+    events: list[Any] = []
+    plugin = AdkPlugin(events.append)
+    service = InMemorySessionService()
+    root = agent("root", calls(call("look")), text("done"), tools=[look], output_key="said")
+    app = App(name="app", root_agent=root, plugins=[plugin, Notes("p")])
+    runner = Runner(app=app, session_service=service)
+    await service.create_session(app_name="app", user_id="u", session_id="s")
+    async for _ in runner.run_async(user_id="u", session_id="s", new_message=words("hi", "user")):
+        pass
+    await plugin.aflush(5)
+    strict(events)
+    session = await service.get_session(app_name="app", user_id="u", session_id="s")
+    assert session is not None
+    assert fold(events).state == {"said": "done", "at": session.events[-1].id}
+    written = [it.delta for it in events if it.type.value == "STATE_DELTA"]
+    assert len(written) == 2  # what the agent wrote, and at the end what the other plugin did
 
 
 def test_a_result_in_the_users_name_is_shown_once():

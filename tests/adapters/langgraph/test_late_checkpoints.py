@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 from runcast.adapters import Adapter, Anchored
-from runcast.adapters.langgraph import LangGraphAdapter
+from runcast.adapters.langgraph import LangGraphAdapter, LangGraphOptions
 from runcast.app import Cast
 from runcast.app.tenants.tenant_adapter import ForTenant
 from runcast.slim.folding.run_metadata import metadata_of
@@ -49,13 +50,13 @@ async def held(graph: Any) -> list[str]:
 
 async def wakes(graph: Any, run: str) -> None:
     """Go on as this run's worker would that slept within its last step."""
-    configs = [
-        each.config
+    stored = [
+        each
         async for each in graph.checkpointer.alist({"configurable": {"thread_id": "t1"}})
         if each.metadata.get("runcast_run_id") == run
     ]
-    place = configs[1]["configurable"]
-    await graph.ainvoke(None, {"configurable": dict(place), "metadata": {"runcast_run_id": run}})
+    own = {key: value for key, value in stored[1].metadata.items() if key.startswith("runcast_")}
+    await graph.ainvoke(None, {"configurable": dict(stored[1].config["configurable"]), "metadata": own})
     newest = await graph.checkpointer.aget_tuple({"configurable": {"thread_id": "t1"}})
     assert newest.metadata["runcast_run_id"] == run
 
@@ -135,6 +136,71 @@ async def test_what_the_program_itself_has_stored_counts() -> None:
         await graph.aupdate_state(place, {"messages": [AIMessage("by hand", id="hand")]})
         await (await cast.say("t1", "b")).result()
         assert await held(graph) == ["a", "one", "two", "by hand", "b", "one", "two"]
+
+
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+async def test_a_run_that_stored_nothing_before_it_slept_is_late_too(durability: Any) -> None:
+    """With `exit` no run stores anything before its end; with the others it may sleep before its first checkpoint."""
+    sleeps, wakes = asyncio.Event(), asyncio.Event()
+
+    async def sleep() -> None:
+        if not sleeps.is_set():
+            sleeps.set()
+            await wakes.wait()
+
+    class Sleeping(InMemorySaver):
+        async def aput(self, config: Any, *given: Any) -> Any:
+            if durability == "sync":
+                await sleep()
+            return await super().aput(config, *given)
+
+    async def speak(state: MessagesState) -> Any:
+        if durability == "exit":
+            await sleep()
+        return {"messages": [AIMessage("one", id=f"one-{len(state['messages'])}")]}
+
+    builder = StateGraph(MessagesState).add_node("speak", speak).add_edge(START, "speak")
+    graph = builder.compile(checkpointer=Sleeping())
+    said = [UserMessage(id=text, content=text) for text in "abc"]
+
+    def asked(number: int) -> RunAgentInput:
+        return RunAgentInput(
+            thread_id="t1", run_id=f"r{number}", messages=said[:number], tools=[], context=[]
+        )
+
+    async def runs(number: int, place: Any) -> Any:
+        adapter = LangGraphAdapter(graph, options=LangGraphOptions(durability=durability))  # another worker's
+        events = [each async for each in adapter.run_after(place, asked(number))]
+        return metadata_of(events[-1])["framework"]
+
+    asleep = asyncio.create_task(runs(1, {}))
+    await sleeps.wait()
+    place = await runs(2, {})
+    before = await held(graph)
+    wakes.set()
+    await asleep
+    assert await held(graph) != before
+    await runs(3, place)
+    assert await held(graph) == [*before, "c", "one"]
+
+
+async def test_what_the_program_puts_on_top_of_a_late_one_goes_with_it() -> None:
+    """A turn that people saw is worth more: `update_state` stands on the conversation without it."""
+    graph = talk(InMemorySaver())
+    async with Cast.open("memory://", agents=[LangGraphAdapter(graph, name="talk")]) as cast:
+        first = await (await cast.say("t1", "a")).result()
+        await (await cast.say("t1", "b")).result()
+        before, place = await shown(cast), {"configurable": {"thread_id": "t1"}}
+        await wakes(graph, first.run_id)
+        for n in range(2):
+            await graph.aupdate_state(place, {"messages": [AIMessage("by hand", id=f"hand-{n}")]})
+            await wakes(graph, first.run_id)
+        await graph.aupdate_state(place, {"messages": [AIMessage("by hand", id="hand")]})
+        await (await cast.say("t1", "c")).result()
+        assert await shown(cast) == [*before, "c", "one", "two"] == await held(graph)
+        await graph.aupdate_state(place, {"messages": [AIMessage("by hand", id="hand")]})
+        await (await cast.say("t1", "d")).result()
+        assert await shown(cast) == [*before, "c", "one", "two", "by hand", "d", "one", "two"]
 
 
 async def test_a_last_run_that_left_no_place_takes_none_away() -> None:

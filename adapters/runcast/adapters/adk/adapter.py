@@ -27,9 +27,10 @@ from google.genai import types
 
 from runcast.adapters.adapter import Drawing, ResumePoint, Take
 from runcast.adapters.adk.capabilities import capabilities, descriptions, drawing, schemas, speakers, tree
-from runcast.adapters.adk.intake.corrections import corrections
+from runcast.adapters.adk.intake.corrections import at_client, corrections
+from runcast.adapters.adk.intake.inside_tools import inside_tools
 from runcast.adapters.adk.intake.plan import Plan, check_place, echo, plan
-from runcast.adapters.adk.intake.session_conversation import live_events
+from runcast.adapters.adk.intake.session_conversation import live_events, messages_from_events
 from runcast.adapters.adk.intake.session_rebuild import lost_events, past_events, without_questions
 from runcast.adapters.adk.intake.whole_turn import is_whole
 from runcast.adapters.adk.interrupts import unasked
@@ -309,7 +310,13 @@ class AdkAdapter:
         if not it.turns:  # nothing is new: the client wants to see the thread
             options = replace(options, messages_snapshot="end")
         state = visible({**it.session.state, **it.delta}, options)
-        live = [] if it.invocation is None else live_events(it.session.events)
+        counted = live_events(it.session.events)
+        live = [] if it.invocation is None else counted
+        shown = at_client(input, run.resume, it.plan.news)
+        held = (
+            messages_from_events(counted, root=self._root.name, options=options) if self._agent_tools else []
+        )
+        inside = inside_tools(shown, held, self._agent_tools)
         return AdkTranslator(
             _ids(input),
             root=self._root.name,
@@ -332,9 +339,10 @@ class AdkAdapter:
                     it.session.events,
                     self._root.name,
                     options,
-                    fork=None if it.plan.before is None else it.plan,
-                    agent_tools=self._agent_tools,
+                    plan=it.plan,
+                    inside=inside,
                 ),
+                inside=inside,
             ),
         )
 

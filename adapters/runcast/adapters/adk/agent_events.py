@@ -11,13 +11,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ag_ui.core import ActivitySnapshotEvent, CustomEvent, Interrupt, MessagesSnapshotEvent, StateDeltaEvent
+from ag_ui.core import (
+    ActivitySnapshotEvent,
+    CustomEvent,
+    Interrupt,
+    Message,
+    MessagesSnapshotEvent,
+    StateDeltaEvent,
+)
 from ag_ui.core import Event as AgEvent
 
-from runcast.adapters.adk.intake.session_conversation import answer_id, messages_from_events
+from runcast.adapters.adk.intake.session_conversation import answer_id
 from runcast.adapters.adk.interrupts import answered, asked
 from runcast.adapters.adk.options import AdkOptions
-from runcast.adapters.adk.plain_values import cut, is_visible, plain, pointer
+from runcast.adapters.adk.plain_values import cut, plain, pointer, visible
 from runcast.adapters.adk.stream.complete_event import (
     ABORTED,
     Reader,
@@ -59,6 +66,10 @@ class RunContext:
     clock: Clock | None
     agents: Mapping[str, str]  # descriptions of the agents below the root, by name
     frontend: Collection[str]  # tools whose calls open no interrupt
+    observed: bool  # other plugins may still change the events
+    restated: Callable[
+        [Sequence[Event]], list[Message]
+    ]  # the conversation of a session, as the client shows it
 
 
 class AgentEvents:
@@ -78,7 +89,6 @@ class AgentEvents:
         self._blocks = context.blocks
         self._steps = context.steps
         self._guard = context.guard
-        self._root = root
         self._base = base
         self._session = session  # without it a replaced message stays until the end of the run
         self._entries = Entries(root, base)
@@ -89,6 +99,9 @@ class AgentEvents:
         for event in held:  # results may belong to calls of these
             self._reader.read(event)
         self.shown: dict[str, int] = {}  # event id -> hash of the text that the client shows
+        self.written: dict[
+            str, Mapping[str, Any]
+        ] = {}  # event id -> the state that the client was sent of it
         self.answered: set[str] = set()
         self.pending: dict[str, Interrupt] = {}
         self.owners: dict[str, str] = {}  # interrupt id -> the subagent that asked
@@ -197,7 +210,7 @@ class AgentEvents:
         if not stored or stored[-1].id != it.event.id or self.messages.any_streaming:
             self.messages.needs_repair = True
             return []
-        messages = messages_from_events(stored, root=self._root, options=self._options)
+        messages = self._context.restated(stored)
         note = run_metadata(corrects={"messages": [it.replaced.id]})
         return [MessagesSnapshotEvent(messages=messages, metadata=note, **self._now())]
 
@@ -218,14 +231,8 @@ class AgentEvents:
         """State, output, and CUSTOM events for everything the protocol has no event for."""
         events: list[AgEvent] = []
         event = it.event
-        delta = [
-            {"op": "add", "path": pointer(key), "value": plain(value)}
-            for key, value in event.actions.state_delta.items()
-            if self._base is None
-            and is_visible(key, self._options)  # of a tool, its result carries the state
-        ]
-        if delta:
-            events.append(StateDeltaEvent(delta=delta, **self._now()))  # type: ignore[arg-type]  # parsed by pydantic
+        if self._base is None:  # of a tool, its result carries the state
+            events += self.changed(event.id, visible(event.actions.state_delta, self._options))
         tag: dict[str, Any] = {} if it.owner is None else {"subagent_run_id": it.owner}
         for widget in event.actions.render_ui_widgets or ():
             content = plain(widget.payload)
@@ -237,6 +244,13 @@ class AgentEvents:
             events += self._output(event, tag)
         nodes = as_mapping(as_mapping(event.actions.agent_state).get("nodes"))
         return events + self._steps.nodes(nodes, self._context.agents)
+
+    def changed(self, event_id: str, values: Mapping[str, Any]) -> list[AgEvent]:
+        """The state that an event wrote."""
+        if self._context.observed:
+            self.written[event_id] = values
+        delta = [{"op": "add", "path": pointer(key), "value": value} for key, value in values.items()]
+        return [StateDeltaEvent(delta=delta, **self._now())] if delta else []  # type: ignore[arg-type]  # parsed by pydantic
 
     def _output(self, event: Event, tag: dict[str, Any]) -> list[AgEvent]:
         value = plain(event.output)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from ag_ui.core import Event, RunAgentInput
 
+    from runcast.adapters.adk.intake.inside_tools import InsideTools
     from runcast.adapters.adk.stream.complete_event import Answer
 
 
@@ -73,3 +74,7 @@ class RunStart:
     """The stored ADK events of the invocation that the run continues."""
     corrections: Sequence[Event] = ()
     """Events that remove what a broken attempt left at the client."""
+    inside: InsideTools | None = None
+    """Earlier messages of agents that ran as tools: no session has them."""
+    observed: bool = False
+    """The events come from a plugin, and other plugins may still change them before ADK stores them."""

@@ -39,8 +39,8 @@ class AdkPlugin(Observer):
     at a time, in order, so that a slow or broken sink does not delay the run. `aflush` waits for it.
 
     ADK stops asking plugins once one of them replaces an event: put this one first. It then shows events as they
-    were before the other plugins. A run whose task is cancelled ends as cancelled when the next run of its session
-    begins, or at `close`.
+    were before the other plugins, and what those made of texts and state when the run ends. A run with a cancelled
+    task ends as cancelled when the next run of its session begins, or at `close`.
     """
 
     def __init__(
@@ -142,6 +142,7 @@ class AdkPlugin(Observer):
                 answers=[] if asked is None else answers_in(asked),
                 agents={} if root is None else descriptions(root),
                 place={"app_name": key[0], "user_id": key[1], "session_id": key[2]},
+                observed=True,
             ),
         )
 

@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ag_ui.core import Event as AgEvent
-from ag_ui.core import Interrupt, MessagesSnapshotEvent, StateSnapshotEvent
+from ag_ui.core import Interrupt, Message, MessagesSnapshotEvent, StateSnapshotEvent
 
 from runcast.adapters.adk.agent_events import AgentEvents, RunContext
 from runcast.adapters.adk.inner_runs import InnerRuns
@@ -34,7 +34,7 @@ from runcast.adapters.adk.intake.session_conversation import (
 )
 from runcast.adapters.adk.interrupts import answered, open_interrupts
 from runcast.adapters.adk.options import AdkOptions, RunStart
-from runcast.adapters.adk.plain_values import cut
+from runcast.adapters.adk.plain_values import cut, visible
 from runcast.adapters.adk.stream.complete_event import Answer, Reader, is_from_user, is_steered
 from runcast.adapters.adk.stream.decisions import ending
 from runcast.adapters.adk.stream.parts import InnerPart, ModelCall
@@ -99,6 +99,8 @@ class AdkTranslator:
             clock=clock,
             agents=start.agents or {},
             frontend=self._frontend,
+            observed=start.observed,
+            restated=self._messages,
         )
         self._own = AgentEvents(self._context, root, session=session, held=start.held)
         self._inner = InnerRuns(self._context)
@@ -233,18 +235,36 @@ class AdkTranslator:
         """One MESSAGES_SNAPSHOT, on request or to remove what must not stay visible."""
         if self._session is None or self._frame.ended:
             return []
-        return self._guard.run(self._session, partial(self._restated, self._session))
+        events = self._guard.run(self._session, partial(self._rewritten_state, self._session))
+        return events + self._guard.run(self._session, partial(self._restated, self._session))
+
+    def _rewritten_state(self, session: Callable[[], Sequence[Event]]) -> list[AgEvent]:
+        """State that another plugin wrote on events behind `AdkPlugin`, before ADK stored them."""
+        unseen, later, missed = dict(self._own.written), set[str](), dict[str, Any]()
+        for event in reversed(session() if unseen else ()):
+            if not unseen:
+                break
+            if event.id in unseen:
+                sent, stored = unseen.pop(event.id), visible(event.actions.state_delta, self._options)
+                for key, value in stored.items():
+                    if key not in later and (key not in sent or sent[key] != value):
+                        missed[key] = value
+                later.update(stored)
+        return self._own.changed("", missed)
 
     def _restated(self, session: Callable[[], Sequence[Event]]) -> list[AgEvent]:
         wanted = self._options.messages_snapshot == "end"
         differs = self._own.messages.needs_repair or not self._stored(self._start.answers)
         if not (wanted or differs or self._is_rewritten(session())):
             return []
-        messages = self._inner.added_to(
-            messages_from_events(session(), root=self._root, options=self._options)
-        )
         limit = self._options.snapshot_messages if wanted else None
-        return [MessagesSnapshotEvent(messages=bounded(messages, limit), **self._now())]
+        return [MessagesSnapshotEvent(messages=bounded(self._messages(session()), limit), **self._now())]
+
+    def _messages(self, events: Sequence[Event]) -> list[Message]:
+        """The conversation of a session, with the messages of agents that run as tools."""
+        held = messages_from_events(events, root=self._root, options=self._options)
+        before = self._start.inside
+        return self._inner.added_to(held if before is None else before.added_to(held))
 
     def _is_rewritten(self, events: Sequence[Event]) -> bool:
         """Whether a plugin changed texts of this run before ADK stored them: the model's, or the user's."""

@@ -34,9 +34,11 @@ from runcast.adapters.langgraph.intake.plan import ALL_ROLES
 from runcast.adapters.langgraph.options import ClientFields, LangGraphOptions
 from runcast.adapters.langgraph.preparation import Preparation, Prepared
 from runcast.adapters.langgraph.running.kept_checkpoints import KeptCheckpoints
+from runcast.adapters.langgraph.running.stream_rewriting import rewriting, rewriting_inside
+from runcast.adapters.langgraph.stream.event_redaction import RedactedTranslator
 from runcast.adapters.langgraph.translator import LangGraphTranslator
 from runcast.adapters.run_frame import RunIds
-from runcast.adapters.translator import translate_sync
+from runcast.adapters.translator import Translator, translate_sync
 
 logger = logging.getLogger("runcast.adapters.langgraph")
 
@@ -74,7 +76,10 @@ class LangGraphAdapter:
         self._state_keys = _output_keys(graph, for_client(graph)) if state_keys is None else state_keys
         self._raw = raw
         self._options = completed(graph, options or LangGraphOptions())
-        self._preparation = Preparation(graph, dict(config or {}), self._options, context, self.schemas)
+        self._rewrite, self._rewrite_inside = rewriting(graph), rewriting_inside(graph)
+        self._preparation = Preparation(
+            graph, dict(config or {}), self._options, context, self.schemas, rewrite=self._rewrite
+        )
         self._stream = GraphStream(
             graph, self._options, stores=self._preparation.stores, local=self._preparation.local
         )
@@ -124,13 +129,13 @@ class LangGraphAdapter:
 
     async def _open(
         self, input: RunAgentInput, resume: ResumePoint | None, job: _Job
-    ) -> tuple[AsyncIterator[Any], LangGraphTranslator]:
+    ) -> tuple[AsyncIterator[Any], Translator[Any]]:
         try:
             self._enter(input, job)
             translator = await self._prepare(input, resume, job)
         except Exception as error:  # noqa: BLE001  a failing checkpointer is reported like a failing graph
-            return _refused(error), self._refusing(input)
-        return self._stream.parts(job.call), translator
+            return _refused(error), self._shown(self._refusing(input))
+        return self._stream.parts(job.call), self._shown(translator)
 
     def run_sync(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> Iterator[Event]:
         """One run of a graph with synchronous nodes or checkpointer, on the caller's own thread."""
@@ -140,11 +145,11 @@ class LangGraphAdapter:
                 self._enter(input, job)
                 translator = self._prepare_sync(input, resume, job)
             except Exception as error:  # noqa: BLE001  a failing checkpointer is reported like a failing graph
-                refusing = self._refusing(input)
+                refusing = self._shown(self._refusing(input))
                 yield from refusing.start()
                 yield from refusing.fail(error)
                 return
-            yield from translate_sync(_logged(self._stream.parts_sync(job.call)), translator)
+            yield from translate_sync(_logged(self._stream.parts_sync(job.call)), self._shown(translator))
         finally:
             self._leave(input, job)
 
@@ -250,6 +255,12 @@ class LangGraphAdapter:
         job.call.config = self._preparation.config(prepared, probe)
         job.call.control.waits, job.call.handed = prepared.waits, translator.handed
         return translator
+
+    def _shown(self, translator: LangGraphTranslator) -> Translator[Any]:
+        """The translator, with events that may be seen."""
+        if self._rewrite is None and not self._rewrite_inside:
+            return translator
+        return RedactedTranslator(translator, self._rewrite, self._rewrite_inside)
 
     def _translator(self, input: RunAgentInput, **client: Unpack[ClientFields]) -> LangGraphTranslator:
         client["answerable"] = self._preparation.stores

@@ -31,7 +31,7 @@ from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.stream.graph_state import HIDDEN, is_shown
 from runcast.slim.values.type_guards import as_mapping
 
-ADDING = ("BinaryOperatorAggregate", "DeltaChannel")  # channels whose update adds to what they hold
+ADDING = ("BinaryOperatorAggregate", "DeltaChannel")  # channels that add an update to what they hold
 FRAMEWORKS = ("langchain", "langgraph", "deepagents")  # only their objects are looked into
 # where they keep functions and graphs
 HOLDING = ("func", "afunc", "coroutine", "tools_by_name", "steps", "bound")

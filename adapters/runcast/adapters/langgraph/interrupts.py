@@ -85,13 +85,13 @@ def is_meant(given: str, known: str) -> bool:
 def to_interrupt(raised: Any, *, call_id: str | None = None, owner: str | None = None) -> Interrupt:
     """A LangGraph interrupt as the protocol's."""
     value = plain(_field(raised, "value"))
-    schema = as_mapping(_field(raised, "response_schema"))
+    schema = as_mapping(_field(raised, "response_schema")) or stated_schema(value)
     held = as_mapping(value)
     given: dict[str, Any] = {
         "message": _message(value),
-        "tool_call_id": call_id or _string(held.get("tool_call_id")),
+        "tool_call_id": call_id or _string(_stated(held, "tool_call_id", "toolCallId")),
         "response_schema": plain(schema) if schema else schema_of(value),
-        "expires_at": _string(held.get("expires_at")),
+        "expires_at": _string(_stated(held, "expires_at", "expiresAt")),
         "metadata": run_metadata(value=value) if value is not None and not isinstance(value, str) else None,
         "subagent_run_id": owner,
     }
@@ -104,6 +104,16 @@ def to_interrupt(raised: Any, *, call_id: str | None = None, owner: str | None =
 
 def _field(raised: Any, name: str) -> Any:
     return as_mapping(raised).get(name) if isinstance(raised, Mapping) else getattr(raised, name, None)
+
+
+def _stated(held: Mapping[str, Any], *names: str) -> Any:
+    """A field of a question that is written in the protocol's own words, as AG-UI's server for LangGraph reads them."""
+    return next((held[name] for name in names if held.get(name) is not None), None)
+
+
+def stated_schema(value: Any) -> Mapping[str, Any]:
+    """The schema that the question itself carries: LangGraph does not know it."""
+    return as_mapping(_stated(as_mapping(value), "response_schema", "responseSchema"))
 
 
 def _string(value: Any) -> str | None:

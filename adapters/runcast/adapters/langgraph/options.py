@@ -13,6 +13,7 @@ from ag_ui.core import Message, ToolMessage
 
 Subagents = Literal["attributed", "inline", "hidden"]
 Stream = Literal["auto", "v2", "v3"]
+CANCELLED: Mapping[str, Any] = {"cancelled": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class LangGraphOptions:
     system_messages: bool = False
     """Show system messages that nodes write into the conversation. Off: prompts are not sent to clients."""
     hold_text_of: Collection[str] = frozenset()
-    """Nodes whose messages are rewritten by others (redaction): held until the graph goes on, never streamed raw.
+    """Nodes with messages that others rewrite (redaction): held until the graph goes on, never streamed raw.
     `agent/node` names that agent's node alone. The adapter adds the models of agents with
     `PIIMiddleware(apply_to_output=True)` itself, where nodes or tools refer to them."""
     released_by: Collection[str] = frozenset()
@@ -48,8 +49,9 @@ class LangGraphOptions:
     """A new user message while interrupts wait: start over from it (LangGraph's way), or refuse the run."""
     on_cancelled_answer: Literal["payload", "refuse"] = "payload"
     """A `cancelled` resume entry: hand `cancelled_payload` to the node, or refuse the run."""
-    cancelled_payload: Any = field(default_factory=lambda: {"cancelled": True})
-    """What a node's `interrupt()` returns when its question was cancelled."""
+    cancelled_payload: Any = field(default_factory=lambda: dict(CANCELLED))
+    """What a node's `interrupt()` returns when its question was cancelled. The default also carries what AG-UI's own server
+    for LangGraph hands over: `__agui_cancelled__` and `interrupt_id`."""
     input_state_keys: Collection[str] = frozenset()
     """Channels a client may set through `input.state`. None by default."""
     forwarded_keys: Collection[str] = frozenset()
@@ -85,7 +87,7 @@ class ClientView:
     known: Collection[str] = ()
     """Ids of messages that must not be emitted again."""
     aliases: Mapping[str, str] | None = None
-    """Public ids whose messages have another id in the graph's state."""
+    """Public ids of messages that have another id in the graph's state."""
     resumed_from: str | None = None
     """Where the run continues: `checkpoint`, `fork` or `snapshot`."""
     shown: Sequence[Message] | None = None

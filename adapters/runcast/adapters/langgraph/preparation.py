@@ -20,12 +20,7 @@ from runcast.adapters.adapter import ResumePoint
 from runcast.adapters.client_schemas import AgentSchemas
 from runcast.adapters.errors import InvalidInput
 from runcast.adapters.langgraph.capabilities import for_client, graphs_in, replacing
-from runcast.adapters.langgraph.intake.breakpoints import (
-    RESUMING,
-    SAVER,
-    asks,
-    has_breakpoints,
-)
+from runcast.adapters.langgraph.intake.breakpoints import RESUMING, SAVER, asks, has_breakpoints
 from runcast.adapters.langgraph.intake.checkpoint_review import TURN, Review
 from runcast.adapters.langgraph.intake.client_channels import client_values
 from runcast.adapters.langgraph.intake.command import with_answers
@@ -49,13 +44,15 @@ from runcast.adapters.langgraph.interrupts import breakpoint_at, call_meant, to_
 from runcast.adapters.langgraph.options import ClientFields, LangGraphOptions
 from runcast.adapters.langgraph.probe import Probe
 from runcast.adapters.langgraph.running.graphs_inside import GraphsInside, Read
-from runcast.adapters.langgraph.running.late_checkpoints import without_late
+from runcast.adapters.langgraph.running.late_checkpoints import is_update, without_late
+from runcast.adapters.langgraph.stream.event_redaction import Rewrite
 from runcast.adapters.langgraph.stream.graph_messages import open_calls
 from runcast.adapters.langgraph.stream.graph_state import as_state
 from runcast.adapters.langgraph.stream.parts import Part, messages_of
 from runcast.slim.values.type_guards import as_mapping
 
 RUN = "runcast_run_id"
+AFTER = "runcast_after"  # in a checkpoint's metadata: where the thread stood when its run began
 WHERE = ("checkpoint_id", SAVER)  # what of a checkpoint's place a run takes over
 PARENT = "runcast_parent_run_id"
 CLIENT = "ag_ui"  # in `config["configurable"]`: what the client sent beside messages
@@ -85,6 +82,7 @@ class Preparation:
         options: LangGraphOptions,
         context: Any = None,
         schemas: Callable[[], AgentSchemas] = AgentSchemas,
+        rewrite: Rewrite | None = None,
     ) -> None:
         self.local = isinstance(graph, Pregel)  # else a RemoteGraph: no run control, its own checkpointer
         self.stores = not self.local or graph.checkpointer not in (None, False, True)
@@ -96,6 +94,7 @@ class Preparation:
         self._options = options
         self._context = context
         self._schemas = schemas
+        self._rewrite = rewrite
         self._context_schema: Any = getattr(graph, "context_schema", None)
         self._for_client = for_client(graph)
         self._replacing = replacing(graph)
@@ -110,9 +109,10 @@ class Preparation:
         graph, at = self._graph, self._where(input)
         anew = resume is not None and resume.framework.get("anew") is True
         resume = None if anew else resume
-        thread, state = self._snapshot(resume), None
+        thread, state, stood = self._snapshot(resume), None, dict[str, str]()
         if self.stores and (thread is None or (thread.unfinished and self.local)):
             state, at = yield from self._standing(graph, "get_state", at, left)
+            stood = {AFTER: _checkpoint_of(state) or ""} if self.local else {}
             stored, thread = thread is None, self._found(state, thread)
             if stored and thread and state.interrupts and self.has_breakpoints:
                 stands = yield from self._inside(at).stands(graph, state)
@@ -120,6 +120,7 @@ class Preparation:
                 thread = replace(thread, interrupts=[*thread.interrupts, *beside])
         elif thread is not None and self.local:
             found, at = yield from self._standing(graph.checkpointer, "get_tuple", at, left)
+            stood = {AFTER: "" if found is None else _checkpoint_of(found)}
             if found is None:  # pruned, or the checkpointer is new: the bare tuple costs less than a state
                 thread = None
         input = with_answers(input, () if thread is None else thread.interrupts)
@@ -130,13 +131,14 @@ class Preparation:
         inner = self._inside(at)
         if asked.before is not None:
             at, asked = yield from self._fork(asked, at, state, left)
-        review = Review(input, resume, replayed, state, self._options)
+        review = Review(input, resume, replayed, state, self._options, rewrite=self._rewrite)
         for namespace in review.wanted(asked.ask) if self.local else ():
             found = yield inner.read(self._where(input, namespace))
             review.add(namespace, found)
         if state is not None and not anew:  # a point has no open calls
             asked = with_results(asked, self._thread(state, review.stored), self._finished(state))
         prepared = self._prepared(input, thread, asked, at, replayed, review)
+        prepared = replace(prepared, metadata={**prepared.metadata, **stood})
         if asked.ask != "continue" or not self.local or state is None:
             return prepared
         if review.half_written:  # from a named checkpoint, LangGraph runs the step anew
@@ -177,19 +179,22 @@ class Preparation:
     ) -> Generator[Read, Any, tuple[Any, dict[str, Any]]]:
         """What the thread holds, read by this method, and where.
 
-        Checkpoints count for nothing of a run that was over before the last run left the thread at `left`: a worker that
-        slept, and woke when another had its run, stores such.
+        Checkpoints count for nothing of another run that began before the thread was left at `left`, nor what stands on them: a
+        worker that slept, and woke when another had its run, stores such.
         """
         newest = yield Read(source, method, where)
         if newest is None or left in (None, _checkpoint_of(newest)) or not self.local or not self.stores:
             return newest, where
-        saver, run = self._graph.checkpointer, as_mapping(newest.metadata).get(RUN)
-        at = {"configurable": {**where["configurable"], "checkpoint_id": left}}
-        last = None if run is None else (yield Read(saver, "get_tuple", at))  # `update_state` is no run
+        saver, under = self._graph.checkpointer, newest
+        while is_update(under) and under.parent_config and left < _checkpoint_of(under):
+            under = yield Read(saver, "get_tuple", under.parent_config)  # `update_state` is no run
+        own = as_mapping(None if under is None else under.metadata)
+        run, at = own.get(RUN), {"configurable": {**where["configurable"], "checkpoint_id": left}}
+        is_early = (
+            run is not None and own.get(AFTER, left) < left
+        )  # ids of checkpoints are in the order of time
+        last = (yield Read(saver, "get_tuple", at)) if is_early else None
         if last is None or as_mapping(last.metadata).get(RUN) == run:
-            return newest, where
-        earlier = yield Read(saver, "list", where, filter={RUN: run}, before=at, first=True)
-        if earlier is None:  # it began after the last run that is known
             return newest, where
         standing = without_late(saver, RUN, str(run), str(left))
         where = {"configurable": {**where["configurable"], SAVER: standing}}

@@ -147,3 +147,15 @@ async def test_case_63_a_fork_that_breaks_before_its_message_is_stored_goes_on(o
     client = await stage.check(oracle, state={"lang": "en"})
     assert texts(client) == [("user", "one"), ("user", "zwei"), ("assistant", "first")]
     assert client["state"] == {"lang": "en"}
+
+
+async def test_a_result_that_a_client_shows_behind_what_followed_forks_nothing():
+    tool = calls(call("remember", {"topic": "x"}))
+    stage = Stage(agent("root", tool, text("done"), text("more"), text("on"), tools=[remember]))
+    await stage.say("one")
+    await stage.say("two")
+    held = await stage.messages()
+    behind = sorted(held, key=lambda message: message.role == "tool")
+    run = await stage.send([*behind, UserMessage(id="u3", content="three")])
+    assert "resumed_from" not in run[0].metadata["runcast"]  # type: ignore[index]
+    assert heard(stage) == ["one", "done", "two", "more", "three"]

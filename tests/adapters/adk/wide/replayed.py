@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from google.adk.tools import FunctionTool
 from google.adk.workflow import node
 from google.genai import types
 
 from tests.adapters.adk.fakes import call, calls, steady, text, turn
-from tests.adapters.adk.scenes import looking
-from tests.adapters.adk.wide.agents import DONE, MORE, wide
+from tests.adapters.adk.scenes import Sums, look, looking
+from tests.adapters.adk.wide.agents import DONE, MORE, noted, wide
 from tests.adapters.adk.wide.combos import YES, branches, confirmed, loop, many, sequence, transferring
-from tests.adapters.adk.wide.resumed import BEGINS, B, flow, last
+from tests.adapters.adk.wide.resumed import BEGINS, A, B, flow, last
 
 TORN = (
     "a node that asks before another agent",
@@ -23,6 +24,9 @@ TORN = (
     "branches with tools in a loop",
     "branches in a sequence below a transfer",
     "a long tool that begins in branches",
+    "words around tools, kept in a loop",
+    "words around a question, kept",
+    "words around code, kept",
 )
 
 RAN = (
@@ -93,4 +97,44 @@ wide(
     lambda: branches(steady("a", calls(B), text("wait"), DONE, MORE, text("on"), tools=[BEGINS]), many("b")),
     turns=YES,
     ordered=False,
+)
+
+
+def says(before: str, *called: Any) -> Any:
+    return turn(types.Part(text=before), *called)
+
+
+SUM = text("so:\n```python\nprint(2)\n```\n")
+
+wide(
+    "words around tools, kept in a loop",
+    lambda: loop(
+        steady(
+            "w",
+            *[says(f"look {number}, ", A) if number % 2 == 0 else text("do", "ne") for number in range(8)],
+            tools=[noted],
+            output_key="said",
+        )
+    ),
+    turns=("hi",),
+)
+wide(
+    "words around a question, kept",
+    lambda: sequence(
+        steady(
+            "a",
+            says("may I? ", call("look", {"q": "x"})),
+            says("and ", A),
+            DONE,
+            tools=[FunctionTool(look, require_confirmation=True), noted],
+            output_key="said",
+        ),
+        many("b"),
+    ),
+    turns=("hi", "yes"),
+)
+wide(
+    "words around code, kept",
+    lambda: steady("root", SUM, SUM, text("it is"), code_executor=Sums(), output_key="said"),
+    turns=("hi",),
 )

@@ -220,7 +220,7 @@ async def cancelled(stage: Stage) -> None:
     await stage.send("hi")
     [asked] = waiting(stage)
     await stage.send(None, resume=[ResumeEntry(interrupt_id=asked.id, status="cancelled")])
-    assert "{'cancelled': True}" in str(stage.runs[-1])
+    assert "'cancelled': True, '__agui_cancelled__': True" in str(stage.runs[-1])
     await stage.holds()
 
 

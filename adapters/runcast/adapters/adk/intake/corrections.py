@@ -7,20 +7,20 @@ they are.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ag_ui.core import Event as AgEvent
 from ag_ui.core import (
-    AssistantMessage,
     Message,
     MessagesSnapshotEvent,
     RunAgentInput,
     ToolCallResultEvent,
     ToolMessage,
 )
-from ag_ui.core import Event as AgEvent
 
 from runcast.adapters.adapter import ResumePoint
+from runcast.adapters.adk.intake.inside_tools import InsideTools, calls_of
 from runcast.adapters.adk.intake.plan import Plan
 from runcast.adapters.adk.intake.session_conversation import (
     answer_id,
@@ -46,20 +46,19 @@ def corrections(
     root: str | None,
     options: AdkOptions,
     *,
-    fork: Plan | None = None,
-    agent_tools: Collection[str] = (),
+    plan: Plan | None = None,
+    inside: InsideTools = InsideTools(),  # noqa: B008  # frozen
 ) -> list[AgEvent]:
     """The events that make the client show the session's messages; none if it does, or if its history is unknown.
 
-    On a `fork` they restate the whole conversation, because a log and its watchers still show the old branch. What agents
-    said that run as tools (`agent_tools`) is in no session, and stays once their call has its result.
+    When the `plan` is a fork they restate the whole conversation, because a log and its watchers still show the old
+    branch. What stands `inside` tools stays.
     """
-    shown = list(input.messages if resume is None or resume.history is None else resume.history)
+    shown = at_client(input, resume, () if plan is None else plan.news)
     held = messages_from_events(live_events(events), root=root, options=options)
     answers = {it.tool_call_id for it in held if it.role == "tool"}
-    if fork is not None:
-        inside = _inside_tools(shown, held, answers, agent_tools)
-        return [_forked(_with(shown, inside, held), fork)]
+    if plan is not None and plan.before is not None:
+        return [_forked(inside.added_to(held), plan)]
     known = {message.id for message in shown}
     people = [message.id for message in reversed(held) if message.role == "user"]
     asked = next((each for each in people if each in known), None)
@@ -70,7 +69,7 @@ def corrections(
     after = shown[at + 1 :]
     end = next((n for n, message in enumerate(after) if message.role == "user"), len(after))
     output = [message for message in after[:end] if message.role in OUTPUT]
-    stays = {it.id for it in held} | _inside_tools(output, held, answers, agent_tools)
+    stays = {it.id for it in held}.union(inside.ids)
     gone = [
         it.id
         for it in output
@@ -88,7 +87,7 @@ def corrections(
     placed = [it for it in own if it in late or order.index(it.id) < last]
     question = next(it for it in held if it.id == asked)
     halves += [question] if texts(question) != texts(shown[at]) else []  # rewritten by a plugin
-    calls = {call for message in shown for call in _calls(message)}
+    calls = {call for message in shown for call in calls_of(message)}
     results: list[AgEvent] = [_result(it) for it in placed if it.tool_call_id in calls]
     if not (gone or halves or len(unseen) > len(placed)):
         return results
@@ -100,6 +99,16 @@ def corrections(
     return results + retract(seen, gone, [*halves, *(it for it in unseen if it not in placed)]) + later
 
 
+def at_client(
+    input: RunAgentInput, resume: ResumePoint | None, news: Sequence[Message] = ()
+) -> list[Message]:
+    """The messages that the client shows when the run begins: its own, or those of its log with the new ones."""
+    if resume is None or resume.history is None:
+        return list(input.messages)
+    known = {message.id for message in resume.history}
+    return [*resume.history, *(it for it in news if it.id not in known and it.role != "tool")]
+
+
 def _forked(held: Sequence[Message], fork: Plan) -> AgEvent:
     """The conversation on its new branch, with the names of what it removes."""
     undone = {
@@ -108,47 +117,6 @@ def _forked(held: Sequence[Message], fork: Plan) -> AgEvent:
     }
     removed = {kind: ids for kind, ids in undone.items() if ids} or None
     return MessagesSnapshotEvent(messages=[*held, *fork.news], metadata=run_metadata(corrects=removed))
-
-
-def _inside_tools(
-    output: Sequence[Message],
-    held: Sequence[Message],
-    answers: Collection[str],
-    agent_tools: Collection[str],
-) -> set[str]:
-    """The messages of agents that ran as tools, inside calls that have their results."""
-    found = set[str]()
-    ours = {it.id: it for it in held}
-    owners = {None, *(it.subagent_run_id for it in held)}
-    calls = {call for it in held for call in _calls(it)}.intersection(answers)
-    inside = False
-    for message in output:
-        if message.id in ours:
-            made = _calls(ours[message.id])
-            own = inside and message.role == "tool"
-            inside = own or any(name in agent_tools and call in answers for call, name in made.items())
-        elif message.subagent_run_id not in owners and (
-            inside or (message.subagent_run_id or "").partition(":")[2] in calls
-        ):
-            found.add(message.id)
-            calls |= _calls(message).keys()
-    return found
-
-
-def _with(shown: Sequence[Message], inside: Collection[str], held: Sequence[Message]) -> list[Message]:
-    """These messages with those inside tools, each behind the one that it follows at the client."""
-    found, at = list(held), 0
-    for message in shown:
-        if message.id in inside:
-            found.insert(at, message)
-        at = next((n + 1 for n, it in enumerate(found) if it.id == message.id), at)
-    return found
-
-
-def _calls(message: Message) -> dict[str, str]:
-    """The names of a message's calls, by id."""
-    calls = message.tool_calls if isinstance(message, AssistantMessage) else None
-    return {call.id: call.function.name for call in calls or ()}
 
 
 def _result(message: ToolMessage) -> ToolCallResultEvent:

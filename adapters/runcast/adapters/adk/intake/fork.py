@@ -76,6 +76,6 @@ def torn_fork(sent: Sequence[Message], events: Sequence[Event]) -> Fork | None:
 
 
 def _last_shared(sent: Sequence[Message], held: Sequence[Message]) -> int | None:
-    """The place in the session of the last message that both hold."""
-    places = {message.id: at for at, message in enumerate(held)}
-    return next((places[it.id] for it in reversed(sent) if it.id in places), None)
+    """The last place in the session of a message that the client holds, wherever it shows the message."""
+    known = {message.id for message in sent}
+    return next((at for at in reversed(range(len(held))) if held[at].id in known), None)

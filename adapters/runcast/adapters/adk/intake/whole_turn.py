@@ -18,6 +18,7 @@ from runcast.adapters.adk.stream.complete_event import QUESTIONS, is_from_user, 
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
+    from google.genai import types
     from google.genai.types import FunctionCall
 
 Member = tuple[str, str | None]  # an agent's name, and its branch if it may be in several
@@ -62,6 +63,13 @@ class AgentTurn:
         begun = event.long_running_tool_ids if self.answered else None
         done = {call for each in events for call in answered(each)}.union(begun or ())
         return [call for call in owed(event) if call.id not in done]
+
+    def written(self, agent: Any, among: Sequence[Event]) -> str:
+        """What these events have written of the agent's answer under its state key; ADK writes an answer of a schema whole."""
+        key = "" if getattr(agent, "output_schema", None) else getattr(agent, "output_key", None) or ""
+        ids = {event.id for event in among if spoken(event.content)}
+        values = [event.actions.state_delta.get(key) for event in self.events if event.id in ids]
+        return next((value for value in reversed(values) if isinstance(value, str)), "")
 
     @property
     def awaits_a_word(self) -> bool:
@@ -199,6 +207,12 @@ def _collect(agent: Any, found: dict[str, set[str]]) -> dict[str, set[str]]:
     for node in getattr(getattr(agent, "graph", None), "nodes", None) or ():
         _collect(node, found)  # a workflow's notes clear nothing
     return found
+
+
+def spoken(content: types.Content | None) -> str:
+    """The text of a content, without thoughts."""
+    parts = [] if content is None or content.parts is None else content.parts
+    return "".join(part.text for part in parts if part.text and not part.thought)
 
 
 def _is_graph(root: Any) -> bool:

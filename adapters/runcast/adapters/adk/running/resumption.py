@@ -30,6 +30,7 @@ from runcast.adapters.adk.intake.whole_turn import (
     member_of,
     names_below,
     places,
+    spoken,
 )
 from runcast.adapters.adk.interrupts import answered
 from runcast.adapters.adk.running.runner import overrides
@@ -54,6 +55,7 @@ class Resumption(BasePlugin):
         self._answers: dict[Member, LlmResponse] = {}  # instead of the model's
         self._repeated: dict[Member, list[types.Content]] = {}  # stored already, and given again
         self._hidden: dict[Member, tuple[Event, Event]] = {}  # what ADK sees for now, and what is stored
+        self._outputs: dict[Member, tuple[str, str]] = {}  # the key of its answer, and what that holds
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """ADK calls this when a run begins; the first is the outer run."""
@@ -104,6 +106,7 @@ class Resumption(BasePlugin):
         member = self._member(callback_context)
         if member is None:
             return None
+        self._outputs.pop(member, None)
         if agent.name in self._ended and not has_model(agent):
             self._ended.remove(agent.name)
             return types.Content(role="model", parts=[])
@@ -115,6 +118,7 @@ class Resumption(BasePlugin):
             return None
         turn, invocation = self._turns[member].pop(0), callback_context.get_invocation_context()
         _before(turn, invocation.session.events)
+        self._keep_output(member, agent, turn.written(agent, _since_answers(invocation)))
         if turn.escalated:  # a loop looks at the events of this run
             callback_context.actions.escalate = True
             callback_context.state[CARRIER] = True
@@ -149,11 +153,23 @@ class Resumption(BasePlugin):
             return None
         member = self._key(event.author, event.branch)
         self._show(member, invocation_context.session.events)
+        self._add_output(member, event)
         stored = self._repeated.get(member)
         if not stored or event.content != stored[0]:
             return None
         del stored[0]
         return _empty(event)
+
+    def _keep_output(self, member: Member, agent: BaseAgent, begun: str) -> None:
+        if begun:
+            self._outputs[member] = str(getattr(agent, "output_key", "")), begun
+
+    def _add_output(self, member: Member, event: Event) -> None:
+        """ADK writes all texts of an agent's turn under its key, and begins anew when it resumes."""
+        key, begun = self._outputs.get(member, ("", ""))
+        value = event.actions.state_delta.get(key)
+        if isinstance(value, str):
+            event.actions.state_delta[key] = begun + value
 
     def _repeat(self, member: Member, event: Event, parts: Sequence[types.Part], events: list[Event]) -> None:
         """Let the model say its stored words again, so that ADK does what follows them; they are not stored twice.
@@ -162,6 +178,9 @@ class Resumption(BasePlugin):
         """
         content = types.Content(role="model", parts=list(parts))
         self._answers[member] = LlmResponse(content=content.model_copy(deep=True))
+        if member in self._outputs:  # ADK adds these words again
+            key, begun = self._outputs[member]
+            self._outputs[member] = key, begun.removesuffix(spoken(content))
         self._repeated[member] = [content]
         at = next(at for at, held in enumerate(events) if held is event)
         events[at] = _empty(event)
@@ -216,6 +235,13 @@ def _before(turn: AgentTurn, events: list[Event]) -> None:
     if is_from_user(given) and not given.invocation_id:  # never stored
         at = next(at for at, event in enumerate(events) if event.id == turn.events[0].id)
         events.insert(at, events.pop())
+
+
+def _since_answers(context: InvocationContext) -> list[Event]:
+    """The events of the invocation since the user's last message of it: until then ADK wrote another answer."""
+    own = [event for event in context.session.events if event.invocation_id == context.invocation_id]
+    answers = (at for at in reversed(range(len(own))) if is_from_user(own[at]) and parts_of(own[at]))
+    return own[next(answers, 0) :]
 
 
 def _empty(event: Event) -> Event:

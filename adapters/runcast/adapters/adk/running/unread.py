@@ -1,7 +1,7 @@
 """A run that nobody reads any more does not wait for a reader.
 
 ADK cancels the agent of a run that is stopped or left, and waits for its end. An agent that answers the cancellation
-with an event (a tool that raised another error is one) waits until that event is read, which nobody does: both would
+with an event (a tool that raised another error is one) waits until that event is read, which no reader does: both would
 wait for ever.
 """
 

@@ -15,8 +15,16 @@ from ag_ui.core import Interrupt, ResumeEntry
 
 from runcast.adapters.errors import InvalidInput
 from runcast.adapters.json_schema import mismatch
-from runcast.adapters.langgraph.interrupts import BREAKPOINT, asked_value, is_meant, rejection
-from runcast.adapters.langgraph.options import LangGraphOptions
+from runcast.adapters.langgraph.interrupts import (
+    BREAKPOINT,
+    asked_value,
+    is_meant,
+    rejection,
+    stated_schema,
+)
+from runcast.adapters.langgraph.options import CANCELLED, LangGraphOptions
+
+CANCELLED_MARK = "__agui_cancelled__"  # of AG-UI's server for LangGraph: graphs written for it look for this
 
 
 def answers(
@@ -56,6 +64,8 @@ def _answer(entry: ResumeEntry, interrupt: Interrupt, options: LangGraphOptions)
     schema = interrupt.response_schema
     resolved = entry.status == "resolved"
     answer = _parsed(entry.payload, schema) if resolved else _cancelled(interrupt, options)
+    if not resolved and stated_schema(asked_value(interrupt)):
+        schema = None  # of the graph's own code: it is for answers
     wrong = None if schema is None else mismatch(answer, schema)
     if wrong is not None:
         raise InvalidInput(
@@ -69,6 +79,8 @@ def _cancelled(interrupt: Interrupt, options: LangGraphOptions) -> Any:
     if options.on_cancelled_answer == "refuse":
         raise InvalidInput(f"interrupt {interrupt.id!r} may not be cancelled: answer it")
     rejected = rejection(asked_value(interrupt))
+    if rejected is None and options.cancelled_payload == CANCELLED:
+        return {**CANCELLED, CANCELLED_MARK: True, "interrupt_id": interrupt.id}
     return options.cancelled_payload if rejected is None else rejected
 
 

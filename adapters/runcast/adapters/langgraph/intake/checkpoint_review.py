@@ -29,6 +29,8 @@ from runcast.adapters.langgraph.intake.corrections import (
 from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.intake.plan import Ask
 from runcast.adapters.langgraph.options import LangGraphOptions
+from runcast.adapters.langgraph.stream.event_redaction import Rewrite, rewritten_messages
+from runcast.adapters.langgraph.stream.event_redaction import rewritten as rewritten_value
 from runcast.adapters.langgraph.stream.parts import messages_of, source_of
 from runcast.adapters.langgraph.stream.positions import Level, level_of, stops
 from runcast.slim.values.type_guards import as_mapping
@@ -47,7 +49,11 @@ class Review:
         replayed: ResumePoint | None,
         state: Any,
         options: LangGraphOptions,
+        *,
+        rewrite: Rewrite | None = None,
     ) -> None:
+        """`rewrite`: what the client was shown instead of a text of the graph."""
+        self._rewrite = rewrite
         history = None if resume is None else resume.history
         self._shown = list(input.messages if history is None else history)
         self._replayed = replayed if history is not None else None
@@ -163,7 +169,13 @@ class Review:
     def changes(self, key: str, value: Any) -> bool:
         """Whether the state would be another with this value."""
         held = as_mapping(self._values)
-        return key == self._key or key not in held or plain(held[key]) != value
+        if key == self._key or key not in held:
+            return True
+        stored = plain(held[key])
+        return value not in (
+            stored,
+            stored if self._rewrite is None else rewritten_value(self._rewrite, stored),
+        )
 
     def _ids(self) -> set[str]:
         return {self._name(message.id) for message in self._held}
@@ -174,7 +186,9 @@ class Review:
         for message in to_agui([each for each in messages if source_of(each.additional_kwargs) is None]):
             message.id = self._name(message.id)
             found[message.id] = message
-        return found
+        if self._rewrite is None:
+            return found
+        return dict(zip(found, rewritten_messages(self._rewrite, list(found.values())), strict=True))
 
     def _name(self, raw: str | None) -> str:
         return self._public_ids.get(raw or "", raw or "")

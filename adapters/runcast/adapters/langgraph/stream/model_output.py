@@ -80,7 +80,7 @@ class ModelOutput:
     # ---------------------------------------------------------------- chunks
 
     def token(self, message: Any) -> Event | None:
-        """The event of a chunk that only adds text to a message whose text is open; None for any other."""
+        """The event of a chunk that only adds text to the open text of a message; None for any other."""
         if message.type != "AIMessageChunk":
             return None
         fields = message.__dict__  # a token has seven fields to look at: this is the cheapest way to them
@@ -127,7 +127,7 @@ class ModelOutput:
         return bool(held) and (node in held or f"{meta.get('lc_agent_name')}/{node}" in held)
 
     def _message_of(self, raw: str, message: Any, meta: Mapping[str, Any], owner: str | None) -> OpenMessage:
-        """The message of a chunk whose id is new, or a new one."""
+        """The message of a chunk with a new id, or a new one."""
         own = raw.removeprefix(RUN_PREFIX) if raw.startswith(RUN_PREFIX) else None
         mark = own or meta.get(RUN_MARK)
         task = self._task(meta)

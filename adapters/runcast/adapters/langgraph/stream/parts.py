@@ -132,7 +132,7 @@ class Namespaces:
         return [task_of(segment) for segment in self.full(ns) if ":" in segment]
 
     def enclosing(self, ns: Namespace) -> Namespace:
-        """The namespace of the graph whose task runs this one."""
+        """The namespace of the graph with the task that runs this one."""
         at = len(ns)
         while at > 1 and ns[at - 1].isdigit():
             at -= 1
