@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 from uuid import uuid4
 
 import pytest
 import redis.asyncio
+from redis.asyncio.connection import AbstractConnection
 
 from runcast.broadcast import Envelope, Hub, Position
 from runcast.broadcast.hub.fanout import RedisFanout, RedisHistory
 from runcast.broadcast.publishers.redis import RedisPublisher
 from tests.broadcast.hub.fakes import CHANNEL, Reader
+from tests.broadcast.hub.test_fanout import nodes, settled
+from tests.broadcast.redis_process import RedisProcess, redis_there
 from tests.e2e.stage import everybody
 from tests.servers import free_port, redis_server
 
-__all__ = ["redis_server"]
+__all__ = ["redis_server", "redis_there"]
 
 pytestmark = pytest.mark.server
 MARK, OTHER = "1.aaaa", "1.bbbb"
@@ -133,7 +137,47 @@ async def test_a_newcomer_stands_at_the_last_whole_entry_and_at_no_half(place: P
     assert reader.faults == []
 
 
+async def test_a_reader_who_comes_while_the_node_connects_holds_up_nothing(place: Place) -> None:
+    for turns in range(12):  # of the loop between the node's start and the reader
+        hub = a_hub()
+        async with RedisFanout(hub, place.url, prefix=place.prefix, timeout=3.0) as fanout:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await Reader().come(hub)
+            await asyncio.wait_for(fanout.connected.wait(), 20)
+            topic = f"{place.prefix}live:{CHANNEL}"
+            async with asyncio.timeout(20):
+                while await place.client.pubsub_numsub(topic) != [(topic.encode(), 1)]:  # noqa: ASYNC110  it has no event
+                    await asyncio.sleep(0.005)
+            assert fanout.stats()["faults"] == 0
+
+
 async def test_a_redis_that_stays_away_is_asked_less_and_less() -> None:
     async with RedisFanout(a_hub(), f"redis://127.0.0.1:{free_port()}/0", backoff=(0.004, 9.0)) as fanout:
         await asyncio.sleep(0.2)
         assert fanout.stats()["faults"] < 12
+
+
+@pytest.mark.usefixtures("redis_there")
+async def test_a_subscription_that_finds_its_connection_closed_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    send, failed = AbstractConnection.send_packed_command, list[str]()
+
+    async def torn(self: Any, *asked: Any, **more: Any) -> Any:
+        task = asyncio.current_task()
+        if not failed and task is not None and task.get_name() == "hub fan-out subscribes":
+            failed.append(task.get_name())
+            raise AttributeError("'NoneType' object has no attribute 'writelines'")  # as redis says it
+        return await send(self, *asked, **more)
+
+    monkeypatch.setattr(AbstractConnection, "send_packed_command", torn)
+    async with RedisProcess() as server, nodes(server.url) as (one, two):
+        topic = f"runcast:live:{CHANNEL}"
+        there = await two.reader("there", Position("", 0))
+        await one.run("r1", 3)
+        await settled(one.log, there)
+        async with asyncio.timeout(30):
+            while await server.ask("PUBSUB", "NUMSUB", topic) != [topic.encode(), 1]:  # noqa: ASYNC110  it has no event
+                await asyncio.sleep(0.02)
+    assert failed

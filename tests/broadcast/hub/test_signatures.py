@@ -275,3 +275,32 @@ def test_the_beginning_of_a_thread_is_bound_to_no_history():
     history = bound("k3f9x2", "1.0a0a0a0a")
     assert Position(history, 0) == Position("k3f9x2", 0)
     assert Position(history, 1).history == history
+
+
+def test_a_position_that_was_given_its_mark_keeps_it():
+    history = bound("k3f9x2", "1.0a0a0a0a")
+    position = Position(history, 5, "2.0b0b0b0b")
+    assert (position.epoch, position.mark) == (history, "2.0b0b0b0b")
+    assert (Position("k3f9x2", 5).epoch, Position("k3f9x2", 5).mark) == ("k3f9x2", "")
+
+
+def test_a_position_with_a_history_longer_than_any_is_none():
+    assert position_of({"epoch": bound("k3f9x2", "1" * 500), "offset": 1}) is None
+    assert read_position(b'{"recover":{"epoch":"e","offset":1}}') is None, "only text is signed"
+
+
+def test_the_memory_is_full_when_it_is_full_and_not_before():
+    guard = RequestGuard(KEY, SECRET, window=10, remember=2)
+    assert check(guard) is None
+    assert check(guard, made=NOW + 1, now=NOW + 1) is None
+    assert check(guard, made=NOW, now=NOW + 1, body=b"late") is None, "two seconds fit"
+    assert check(guard, made=NOW, now=NOW + 1, body=b"later") is not None
+    later = NOW + 100  # all of it is forgotten, and its room is free
+    for n, second in enumerate((0, 1)):
+        assert check(guard, made=later + second, now=later + second, body=b"%d" % n) is None
+    assert check(guard, made=later, now=later + 1, body=b"third") is None
+
+
+def test_a_token_without_a_realm_has_no_place_for_one():
+    assert realm_of(issue_token(SECRET, "s1", expires=9)) == ""
+    assert len(issue_token(SECRET, "s1", expires=9)) < len(issue_token(SECRET, "s1", expires=9, realm="r"))

@@ -7,7 +7,6 @@ placed. Knows the meaning of AG-UI's events to a screen; does not know entries, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 from ag_ui.core import (
@@ -138,7 +137,7 @@ def _continuation(config: BroadcastConfig, noted: RunMetadata, step_number: int)
 
 
 def _usage_sum(rows: list[TokenUsage] | None) -> dict[str, int] | None:
-    return asdict(Usage.of_rows(rows)) if rows else None
+    return Usage.of_rows(rows).row() if rows else None
 
 
 def _interrupt(asked: Any) -> dict[str, Any]:

@@ -25,9 +25,9 @@ from runcast.broadcast.hub.channels import PRIVATE, channel_for
 from runcast.broadcast.hub.hub import Hub
 from runcast.broadcast.hub.memory.ring import Replay, follow, read_envelope, vouched
 from runcast.broadcast.hub.signatures import Position
-from runcast.broadcast.publishers.redis_cluster import Keys, ShardedPubSub, address, client, is_cluster
+from runcast.broadcast.publishers.redis_cluster import Keys, ShardedPubSub, client, is_cluster
 from runcast.slim.entry import is_other_history
-from runcast.slim.outage import Outage
+from runcast.slim.outage import Outage, place_of
 from runcast.slim.tasks import end
 
 try:
@@ -54,7 +54,7 @@ class RedisFanout:
     ) -> None:
         self._hub = hub
         self._url = url
-        self._address = address(url)
+        self._address = place_of(url, port=6379) or "its address"
         self._outage = Outage(log)
         self._keys = Keys(prefix, is_cluster(url))  # as the publishers have it
         self._check = check  # seconds between two comparisons of positions
@@ -144,8 +144,9 @@ class RedisFanout:
             due = time.monotonic() + self._check
             self._ear, self._heeded = ear, set(self._hub.occupied())
             try:
-                # Nobody publishes on the topic without a channel: confirmed last, it keeps an idle connection.
-                await ear.subscribe(*map(self._keys.topic, [*self._heeded, ""]))
+                # No node publishes on the topic without a channel: confirmed last, it keeps an idle connection.
+                async with self._sending:  # two that connect at once lose one of their connections, and what it asked for
+                    await ear.subscribe(*map(self._keys.topic, [*self._heeded, ""]))
                 while True:
                     message = await ear.get_message(timeout=self._patience(due))
                     if message is not None:
@@ -170,8 +171,9 @@ class RedisFanout:
             async with self._sending:
                 if channel in self._heeded:
                     await ear.subscribe(self._keys.topic(channel))
-        except (RedisError, OSError):  # the connection is lost, or the next check asks again
-            self._heeded.discard(channel)
+        except (RedisError, OSError, AttributeError):
+            # The line is cut; `AttributeError`, where another task has just found that: redis has no writer then.
+            self._heeded.discard(channel)  # the next check, or the next connection, asks again
 
     async def _take(self, message: Any) -> None:
         """Envelopes published after a confirmed subscription arrive; those before it are found by comparing."""

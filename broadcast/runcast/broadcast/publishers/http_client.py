@@ -13,6 +13,7 @@ from typing import TypedDict
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from runcast.broadcast.errors import ConfigError, PublishError, TooLarge, WrongSettings
+from runcast.slim.outage import place_of
 
 # The target is well and refuses this message; another one may pass.
 _MESSAGE = frozenset({400, 413, 422})
@@ -48,7 +49,7 @@ class HttpTarget:
             raise ConfigError(f"{url!r} is not a target: give http://host:port or https://host")
         self.host = parts.hostname
         self._port = parts.port
-        self._place = parts.netloc.rpartition("@")[2]  # for errors
+        self._place = place_of(url) or "the target"  # for errors
         self.base = parts.path.rstrip("/")
         self._timeout = timeout
         self._idle: list[http.client.HTTPConnection] = []

@@ -19,7 +19,6 @@ try:
     from redis.asyncio import Redis
     from redis.asyncio.cluster import RedisCluster
     from redis.exceptions import ConnectionError as Lost
-    from redis.exceptions import RedisError
 except ImportError as error:  # pragma: no cover  a house test reads the message
     raise ImportError('Redis needs: pip install "runcast[redis]"') from error
 
@@ -30,15 +29,6 @@ WAITING = 1_000  # messages taken from the sockets that were not asked for yet
 def is_cluster(url: str) -> bool:
     """Whether the URL is that of a cluster: `redis+cluster://…`, `rediss+cluster://…`."""
     return urlsplit(url).scheme.endswith(CLUSTER)
-
-
-def address(url: str) -> str:
-    """Host and port of the URL, or the path of its socket: what a log line may show."""
-    parts = urlsplit(url)
-    if parts.hostname is None:
-        return parts.path
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{host}:{parts.port or 6379}"
 
 
 def client(url: str, **options: Any) -> Any:
@@ -140,7 +130,7 @@ class ShardedPubSub:
                 message = await ear.get_message(timeout=60)
                 if message is not None:
                     await self._heard.put(message)
-        except (RedisError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  whatever it is, it ends the wait for messages
             await self._heard.put(error)
 
     def _address(self, topic: str) -> tuple[str, int]:
