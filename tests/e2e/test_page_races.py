@@ -34,12 +34,14 @@ class Line:
         self.sent: Counter[str] = Counter()
 
     def hold(self, path: str) -> asyncio.Event:
-        """Hold back the next answer of GET `path` until the event is set."""
+        """Hold back the next answer of GET `path`, or the next socket there, until the event is set."""
         self._held[path] = asyncio.Event()
         return self._held[path]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         path = "/" + scope.get("path", "").rpartition("/")[2]
+        if scope["type"] == "websocket" and (waits := self._held.pop(path, None)) is not None:
+            await waits.wait()
         if scope["type"] != "http" or scope["method"] != "GET":
             await self._app(scope, receive, send)
             return
@@ -122,6 +124,53 @@ async def test_what_was_not_answered_is_asked_for_again(host: Served, browser: B
     await tab.until("document.querySelectorAll('#threads li').length === 1")
     await tab.until("document.querySelectorAll('.branch').length === 1")
     assert tab.errors == []
+
+
+SAID = "[...document.querySelectorAll('[aria-label=\"You said\"]')].map((each) => each.textContent)"
+# what is drawn of a run while nothing of its user's words is
+MISSED = """(() => {
+  window.missed = 0;
+  const look = () => (window.missed += document.querySelectorAll(".run-start").length > document.querySelectorAll('.said').length);
+  new MutationObserver(look).observe(document, { childList: true, subtree: true });
+  return true;
+})()"""
+
+
+async def test_the_words_of_the_newest_run_are_there_with_its_failure(browser: Browser) -> None:
+    async def failing(input: Any) -> AsyncIterator[Any]:
+        raise RuntimeError("the model is away")
+        yield
+
+    cast = Cast.open("memory://", agents=[failing])
+    line = Line(cast.asgi(authorize=anyone))
+    async with serving(cast, app=line) as it:
+        await (await cast.say("t1", "hello you")).result()
+        opened = line.hold("/ws")
+        tab = await browser.tab(f"{it.url}/?thread=t1")
+        await tab.js(MISSED)
+        await line.has(line.sent, "/events", 2)  # for the title, and for the newest run
+        await tab.js(SETTLED)
+        opened.set()
+        await tab.until("document.body.innerText.includes('the model is away')")
+        await tab.shows(SAID, ["hello you"])
+        assert await tab.js("window.missed") == 0
+
+
+async def test_what_this_page_sent_is_shown_before_the_log_was_read(host: Served, browser: Browser) -> None:
+    await post_run(host.http, text="one")
+    tab = await browser.tab(f"{host.url}/?thread=t1")
+    await tab.shows(SAID, ["one"])
+    line_of(host).broken["/events"] = 1000
+    await tab.type("textarea", "two")
+    await tab.press_named("Send")
+    await tab.until("document.querySelectorAll('.run-start').length === 2")
+    await tab.shows(SAID, ["one", "two"])
+    before = line_of(host).sent["/events"]
+    line_of(host).broken["/events"] = 0
+    await line_of(host).has(line_of(host).sent, "/events", before + 1)
+    await tab.js(SETTLED)
+    await tab.shows(SAID, ["one", "two"])
+    assert not tab.errors
 
 
 async def test_agents_that_come_late_can_be_branched_to(host: Served, browser: Browser) -> None:

@@ -1,5 +1,6 @@
 // The pure parts of the AG-UI clients: the format of a stream in any pieces, and what a run has open at any event.
 import { describe, expect, it } from "vitest";
+import { type Door, mount, streamAt } from "../src/agui/line.js";
 import { OpenLines } from "../src/agui/open_lines.js";
 import { readable } from "../src/agui/readable.js";
 import { type Frame, SseReader } from "../src/agui/sse.js";
@@ -92,5 +93,19 @@ describe("the end of a run for every client", () => {
       expect(readable(end(refused))).toEqual({ type: "RUN_FINISHED", threadId: "t", runId: "r" });
     for (const taken of [{ type: "success" }, { type: "interrupt", interrupts: [{ id: "q", reason: "input" }] }])
       expect(readable(end(taken))).toEqual(end(taken));
+  });
+});
+
+describe("the streams of a thread", () => {
+  it("are below the mount, in the form that the agent's URL names", () => {
+    const door = (interrupts: string | null): Door => ({
+      ...({} as Door),
+      base: mount("http://h/live/agents/a"),
+      interrupts,
+    });
+    expect(streamAt(door(null), "t/1", "join")).toBe("http://h/live/threads/t%2F1/join");
+    expect(streamAt(door("on_interrupt"), "t", "events")).toBe(
+      "http://h/live/threads/t/events?interrupts=on_interrupt",
+    );
   });
 });

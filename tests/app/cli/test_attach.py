@@ -16,7 +16,9 @@ from typing import Any
 import httpx
 import pytest
 
+from runcast.app.cli.serving import agent_address
 from tests.app.cli.test_targets import CONTEXT, GRAPH, ODD
+from tests.app.serving import run_input
 
 pytestmark = pytest.mark.slow
 
@@ -140,6 +142,30 @@ def test_a_store_that_is_not_there_is_one_sentence_soon_and_nothing_is_made(temp
         assert "the store at 127.0.0.1:1 does not answer: check --url" in told
     nowhere = "sqlite:///nowhere/runs.db"
     assert "does its folder exist" in failing(template, "attach", "odd.py:answer", "--url", nowhere, code=1)
+
+
+def test_an_ag_ui_client_takes_the_address_that_is_printed(tmp_path: Path) -> None:
+    (tmp_path / "agents.py").write_text(FIRST)
+    with attached(tmp_path, "agents.py:first") as (http, process):
+        assert process.stdout is not None
+        line = process.stdout.readline().rstrip()
+        assert line.startswith("its agent, for AG-UI clients, is at http"), line
+        del http.headers["authorization"]
+        for url in (line.split()[-1], f"{line.split()[-1]}/"):  # starters append a slash
+            answer = http.post(url, json=run_input(thread=url))
+            assert answer.status_code == 200, answer.text
+    assert agent_address("http://h/agents/a?token=t", ["b", "c"]) == (
+        "its agent, for AG-UI clients, is at http://h/agents/a?token=t; or b, c in the place of its name"
+    )
+
+
+FIRST = """
+from ag_ui.core import TextMessageChunkEvent
+
+
+async def first(input):
+    yield TextMessageChunkEvent(message_id="m", role="assistant", delta="Hello")
+"""
 
 
 def test_a_host_without_an_agent_says_so_unless_it_is_there_to_be_watched(tmp_path: Path) -> None:

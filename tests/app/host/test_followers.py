@@ -10,13 +10,18 @@ import pytest
 from ag_ui.core import RunAgentInput, UserMessage
 
 from runcast.app import Cast
+from runcast.app.host import followers
 from runcast.broadcast import Broadcaster, Hub, LogHistory, MemoryPublisher, Position, channel_for
 from runcast.broadcast.hub.connection import Connection
 from runcast.broadcast.hub.protocol import PlainRequest
 from runcast.slim import Entry, MemoryStore, ReaderTooSlow, RunLog, StoreError
+from runcast.slim.stores.records import Key, StoredThread
 from tests.app.agents import Gated, parrot, said
 from tests.broadcast.hub.fakes import Reader
+from tests.servers import redis_server
 from tests.slim.logs import finished, started
+
+__all__ = ["redis_server"]
 
 PATIENCE = 60.0
 
@@ -180,3 +185,49 @@ async def test_an_engine_gets_every_run() -> None:
         async with asyncio.timeout(60):
             while [each.seq for each in engine.envelopes("private-agent.s1")[-1:]] != [last]:  # noqa: ASYNC110  it only keeps
                 await asyncio.sleep(0.005)
+
+
+class Away(MemoryStore):
+    """A store that cannot be read for a while."""
+
+    away = False
+
+    async def thread(self, key: Key) -> StoredThread | None:
+        if self.away:
+            raise StoreError("no route")
+        return await super().thread(key)
+
+
+async def logged(caplog: pytest.LogCaptureFixture, text: str) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not any(text in each.getMessage() for each in caplog.records):  # noqa: ASYNC110  a log waits for nobody
+            await asyncio.sleep(0.01)
+
+
+async def test_that_the_log_is_back_is_logged_without_anything_new_in_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(followers, "PAUSES", (0.001, 0.001))
+    store = Away()
+    async with Cast(RunLog(store), hub=a_hub(), work=False, recover="off") as cast:
+        store.away = True
+        reader = await watching(cast)
+        await logged(caplog, "thread 't1' is broadcast later: no route")
+        assert not [each for each in caplog.records if "again" in each.getMessage()]
+        store.away = False
+        await logged(caplog, "the log is read again")
+        assert reader.faults == []
+
+
+async def test_that_the_log_is_compared_with_the_fan_out_again_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, redis_server: str
+) -> None:
+    monkeypatch.setattr(followers, "SWEEP", 0.01)
+    monkeypatch.setattr(followers, "LOOK", 0.01)
+    store = Away()
+    async with Cast(RunLog(store), hub=a_hub(), work=False, recover="off", redis=redis_server) as cast:
+        await watching(cast)
+        store.away = True
+        await logged(caplog, "the log cannot be compared with the fan-out: no route")
+        store.away = False
+        await logged(caplog, "the log is compared with the fan-out again")

@@ -119,6 +119,19 @@ async def test_without_the_token_nothing_of_a_local_host_is_open(headers: dict[s
             assert token not in answer.text
 
 
+async def test_a_slash_after_the_url_that_was_given_is_no_part_of_the_token() -> None:
+    """CopilotKit's starters make `${AGENT_URL}/` of what they are given."""
+    async with Cast.open("memory://", agents=[parrot]) as cast:
+        for path, status in (
+            (f"/agents/parrot?token={cast.access.token}/", 200),
+            (f"/agents/parrot?interrupts=on_interrupt&token={cast.access.token}/", 200),
+            (f"/agents/parrot?token={cast.access.token}//", 403),
+            (f"/agents/parrot?token={cast.access.token[:-1]}/", 403),
+        ):
+            answer = await ask(cast.asgi(), method="POST", path=path, json=run_input(thread=path))
+            assert answer.status_code == status, path
+
+
 async def test_a_browser_brings_the_token_once() -> None:
     async with serving(local=True) as host, httpx.AsyncClient(base_url=host.url) as browser:
         first = host.cast.access.first_url(host.url)

@@ -102,6 +102,17 @@ async def test_of_several_nodes_one_holds_the_job_and_another_takes_it_over(url:
         assert [await short.hold(), await late.hold(), await short.hold()] == [True, True, False]
 
 
+async def test_a_host_that_closes_gives_the_job_to_the_next_one(url: str) -> None:
+    """A deployment does not put a round off by a whole `keep_every`."""
+    for _ in range(2):
+        async with Cast.open(url, agents=[parrot], keep="5d", keep_every=3_600) as cast:
+
+            async def once(cast: Cast = cast) -> bool:
+                return bool(cast.stats()["retention"]["rounds"])
+
+            await until(once)
+
+
 async def test_a_node_that_lost_the_job_removes_no_more(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "SLICE", 1)
     await write(url, 10, "a", "b", "c")

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from ag_ui.core import RunFinishedInterruptOutcome
+from ag_ui.core import CustomEvent, RunFinishedEvent, RunFinishedInterruptOutcome, RunStartedEvent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runcast.app import BadRequest, Cast, NotFound
+from runcast.app import BadRequest, Busy, Cast, NotFound
 from runcast.app.nodes import annotations
 from runcast.app.nodes.annotations import LONGEST_TYPE
 from runcast.broadcast import Broadcaster, MemoryPublisher, Position, channel_for
@@ -310,3 +310,64 @@ async def test_what_stood_in_a_thread_of_another_history_stands_no_more() -> Non
         await other.archive.delete("t1")
         await (await cast.say("t1", "another")).result()
         assert await cast.annotations.of("t1") == []
+
+
+async def test_a_note_whose_worker_has_gone_is_written_here() -> None:
+    store = MemoryStore()
+    async with Cast(RunLog(store), agents=[parrot]) as host, RunLog(store) as gone:
+        await gone.append("t1", RunStartedEvent(thread_id="t1", run_id="r1"))
+        noting = asyncio.create_task(host.annotations.add("t1", "thumb", UP, id="a"))
+        await until(lambda: host.log.notes.of_thread("t1"))
+        await gone.recovery.abandon("t1")
+        await asyncio.wait_for(noting, 30)
+        assert [each["id"] for each in await host.annotations.of("t1")] == ["a"]
+        assert await host.log.notes.of_thread("t1") == []
+
+
+async def test_a_note_that_its_worker_takes_at_its_end_is_written_once() -> None:
+    store = MemoryStore()
+    async with Cast(RunLog(store), agents=[parrot]) as host, RunLog(store) as worker:
+        await worker.append("t1", RunStartedEvent(thread_id="t1", run_id="r1"))
+        noting = asyncio.create_task(host.annotations.add("t1", "thumb", UP, id="a"))
+        await until(lambda: host.log.notes.of_thread("t1"))
+        (note,) = await worker.notes.of_thread("t1")
+        value = {"id": "a", "metaType": "thumb", "payload": UP}
+        await worker.append("t1", CustomEvent(name=annotations.NAME, value=value))
+        assert await worker.notes.take(note)
+        await worker.append_many("t1", [RunFinishedEvent(thread_id="t1", run_id="r1")])
+        await asyncio.wait_for(noting, 30)
+        noted = [each for each in await host.log.entries("t1") if isinstance(each.event, CustomEvent)]
+        assert [each.run_id for each in noted] == ["r1"]
+
+
+async def test_a_note_that_no_worker_takes_is_refused_and_comes_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(annotations, "PATIENCE", 0.2)
+    store = MemoryStore()
+    async with Cast(RunLog(store), agents=[parrot]) as host, RunLog(store) as worker:
+        await worker.append("t1", RunStartedEvent(thread_id="t1", run_id="r1"))
+        with pytest.raises(Busy, match="took no annotation"):
+            await asyncio.wait_for(host.annotations.add("t1", "thumb", UP, id="a"), 30)
+        assert await host.log.notes.of_thread("t1") == []
+        await worker.append_many("t1", [RunFinishedEvent(thread_id="t1", run_id="r1")])
+        assert await host.annotations.of("t1") == []
+
+
+async def test_a_note_that_cannot_be_written_yet_stays_until_it_is() -> None:
+    store = MemoryStore()
+    async with Cast(RunLog(store), agents=[parrot]) as host, RunLog(store) as other:
+        await other.append("t1", RunStartedEvent(thread_id="t1", run_id="r1"))
+        value = b'{"id":"a","metaType":"thumb","payload":{}}'
+        notes, body = host.log.notes, annotations.MARK + value
+        note = await notes.leave("note", box="box", body=body, thread_id="t1", lasting_ms=60_000)
+        assert note is not None
+        assert not await host.annotations.deliver(note), "another process writes the thread"
+        assert await notes.of_thread("t1") == [note]
+        await other.append_many("t1", [RunFinishedEvent(thread_id="t1", run_id="r1")])
+        assert await host.annotations.deliver(note)
+        assert (await notes.of_thread("t1"), len(await host.annotations.of("t1"))) == ([], 1)
+        nowhere = await notes.leave("none", box="box", body=body, thread_id="t2", lasting_ms=60_000)
+        assert nowhere is not None
+        assert await host.annotations.deliver(nowhere), "there is no thread that could take it"
+        assert await notes.of_thread("t2") == []

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import orjson
 import pytest
-from ag_ui.core import CustomEvent, RunStartedEvent
+from ag_ui.core import CustomEvent, RunAgentInput, RunStartedEvent
 
+from runcast.adapters import AgentSchemas
 from runcast.app import Cast, EventFunction
 from runcast.app.nodes import node, orphans
 from runcast.app.nodes.handover import RunRequest
@@ -15,7 +17,7 @@ from runcast.app.nodes.node import AGENTS
 from runcast.app.nodes.orphans import recover_runs
 from runcast.app.nodes.queue import Queue
 from runcast.app.nodes.requests import HOUR_MS, leave
-from runcast.slim import MemoryStore, Note, RunLog
+from runcast.slim import MemoryStore, Note, RunLog, StoreError
 from tests.app.agents import Gated, parrot
 from tests.app.nodes.stage import until
 from tests.app.nodes.test_queue import whole
@@ -195,3 +197,106 @@ async def test_a_node_that_was_woken_and_has_nothing_to_do_rests(monkeypatch: py
         before = looks
         await asyncio.sleep(0.1)
         assert looks - before < 9
+
+
+async def test_a_request_that_had_to_wait_is_tried_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node, "RETRY", 0.02)
+    monkeypatch.setattr(node, "POLL", 3_600.0)
+    store = MemoryStore()
+    other = RunLog(store)
+    async with Cast(RunLog(store), agents=[parrot], recover="off") as cast, other:
+        await other.start_run("t1", "theirs")
+        tried = asyncio.Event()
+        start: Any = cast.node.start_requested
+
+        async def starts(note: Note) -> bool:
+            done = await start(note)
+            tried.set()
+            return bool(done)
+
+        monkeypatch.setattr(cast.node, "start_requested", starts)
+        await leave(cast, "t1", "r1", RunRequest("parrot"))
+        await asyncio.wait_for(tried.wait(), 20)
+        await other.recovery.abandon("t1")
+
+        async def began() -> bool:
+            return bool(await cast.log.find("r1"))
+
+        assert await until(began)
+
+
+async def test_that_the_others_are_back_is_logged_once_all_reach_them(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(node, "RETRY", 0.002)
+    monkeypatch.setattr(node, "POLL", 0.01)
+    away = True
+
+    class Store(MemoryStore):
+        async def notes(self, *boxes: str, limit: int | None = None) -> list[Note]:
+            if away:
+                raise StoreError("no route")
+            return await super().notes(*boxes, limit=limit)
+
+    def lines() -> list[str]:
+        return [each.getMessage() for each in caplog.records if each.name == "runcast.app"]
+
+    async def said(text: str) -> bool:
+        return any(text in each for each in lines())
+
+    async with Cast(RunLog(Store()), agents=[parrot], recover="report", recover_every=0.01):
+        for times in (1, 2):
+            away = True
+            await until(lambda: said("cannot be reached just now"))
+            away = False
+            await until(lambda: said("are reached again"))
+            assert sum("reached" in each for each in lines()) == 2, (times, lines())
+            caplog.clear()
+            await asyncio.sleep(0.05)
+            assert not [each for each in lines() if "reached" in each]
+
+
+async def test_active_runs_do_not_wait_for_the_schemas_of_another_agent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+
+    class Slow(EventFunction):
+        def schemas(self) -> AgentSchemas:
+            made.append(self.name)
+            return {"state": {"schema": {"type": "object"}, "place": None}}
+
+    async def announced(cast: Cast) -> dict[str, Any]:
+        await cast.node.join()
+        (note,) = await cast.log.notes.read(AGENTS)
+        return {row["name"]: row["schemas"] for row in orjson.loads(note.body)}
+
+    def asked(thread_id: str) -> RunAgentInput:
+        return RunAgentInput(
+            thread_id=thread_id,
+            run_id=f"r-{thread_id}",
+            state={},
+            messages=[],
+            tools=[],
+            context=[],
+            forwarded_props={},
+        )
+
+    gated, early = EventFunction(Gated(), name="gated"), Slow(parrot, name="early")
+    async with Cast.open("memory://", agents=[gated, early], watch=False) as cast:
+        assert (await announced(cast))["early"]
+        run = await cast.start(gated, asked("t1"))
+        made.clear()
+        cast.register(Slow(parrot, name="late"))
+        found = await announced(cast)
+        assert (bool(found["early"]), found["late"], made) == (True, {}, ["early"])
+        await run.stop()
+        await run.over()
+        assert (await announced(cast))["late"]
+        run = await cast.start(gated, asked("t2"))
+        monkeypatch.setattr(node, "PUT_OFF", -1.0)
+        cast.register(Slow(parrot, name="much later"))
+        assert (await announced(cast))["much later"], (
+            "a process that is never idle announces them after a while"
+        )
+        await run.stop()

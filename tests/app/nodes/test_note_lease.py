@@ -9,7 +9,7 @@ import pytest
 
 from runcast.app.nodes.mailboxes import at_every_ring
 from runcast.app.nodes.note_lease import NoteLease
-from runcast.slim import MemoryStore, RunLog
+from runcast.slim import MemoryStore, Note, RunLog, StoreError
 from runcast.slim.tasks import end
 from tests.slim.logs import Clock
 
@@ -50,6 +50,30 @@ async def test_what_was_given_back_is_free() -> None:
     await one.release()
     assert await other.hold()
     assert not await one.hold()
+
+
+class Deaf(MemoryStore):
+    """Stores a note, and its answer is lost once."""
+
+    lost = False
+
+    async def post(self, note: Note, *, replace: bool = False) -> bool:
+        stored = await super().post(note, replace=replace)
+        if not self.lost:
+            self.lost = True
+            raise StoreError("the line was cut")
+        return stored
+
+
+async def test_a_lease_whose_answer_was_lost_is_its_own() -> None:
+    notes = RunLog(Deaf()).notes
+    one, other = (NoteLease(notes, "job", lasting_ms=60_000) for _ in range(2))
+    with pytest.raises(StoreError):
+        await one.hold()
+    assert not await other.hold()
+    assert await one.hold()
+    await one.release()
+    assert await other.hold()
 
 
 async def test_jobs_have_leases_of_their_own() -> None:

@@ -16,15 +16,24 @@ from ag_ui.core import (
     RunFinishedInterruptOutcome,
     RunFinishedSuccessOutcome,
     RunStartedEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
     TextInputContent,
     ToolCallResultEvent,
     ToolMessage,
     UserMessage,
 )
 
-from runcast.app.skins.earlier_clients import earlier, form_of, with_on_interrupt
-from runcast.slim import decode
+from runcast.app.skins.earlier_clients import (
+    earlier,
+    form_of,
+    joined,
+    with_on_interrupt,
+    without_subagents,
+)
+from runcast.slim import decode, verify
 from tests.e2e.oracle import Oracle
+from tests.house.tree import ROOT
 
 STARTED = decode(b'{"type":"RUN_STARTED","threadId":"t","runId":"r","protocolVersion":"1.0"}')
 
@@ -70,8 +79,16 @@ def test_results_of_several_parts_are_text_in_histories_too(oracle: Oracle):
 
 
 @pytest.mark.parametrize("form", [earlier, with_on_interrupt])
+def test_success_is_left_out(form: Any):
+    """assistant-ui goes on with a page's own tool result only after an end that names no outcome."""
+    assert form(finished(RunFinishedSuccessOutcome(), result=7)) == [
+        RunFinishedEvent(thread_id="t", run_id="r", result=7)
+    ]
+
+
+@pytest.mark.parametrize("form", [earlier, with_on_interrupt])
 def test_other_events_are_themselves(form: Any):
-    plain = [STARTED, finished(RunFinishedSuccessOutcome()), finished(None)]
+    plain = [STARTED, finished(None)]
     plain.append(ToolCallResultEvent(message_id="m", tool_call_id="c", content="text"))
     assert [form(event) for event in plain] == [[event] for event in plain]
     if form is earlier:
@@ -101,4 +118,46 @@ def test_the_form_is_the_clients_own():
     silent = stated.model_copy(update={"protocol_version": None})
     assert form_of(stated) is None
     assert form_of(silent) is earlier
-    assert form_of(stated, on_interrupt=True) is form_of(silent, on_interrupt=True) is with_on_interrupt
+
+
+RECORDED = sorted((ROOT / "tests" / "adapters").glob("*/recordings/*.events"))
+
+
+def test_no_recording_has_a_subagent_or_a_step_twice_for_clients_that_know_none():
+    """By the rules of 0.0.45, which was asked about all of them: it has one lane of steps, and types that it does not know end it."""
+    form = joined(without_subagents, earlier)
+    assert form is not None
+    hidden = 0
+    for path in RECORDED:
+        events = [decode(line) for line in path.read_bytes().splitlines() if line]
+        shown = [each for event in events for each in form(event)]
+        hidden += len(events) - len(shown)
+        steps: set[str] = set()
+        for event in shown:
+            assert not event.type.startswith("SUBAGENT_")
+            if event.type in ("RUN_STARTED", "RUN_ERROR"):
+                steps.clear()
+            elif isinstance(event, StepStartedEvent):
+                assert event.step_name not in steps, path.name
+                steps.add(event.step_name)
+            elif isinstance(event, StepFinishedEvent):
+                steps.remove(event.step_name)
+        assert verify(shown, "client") == [], path.name
+    assert hidden > 100
+
+
+def test_what_subagents_do_is_hidden_and_what_they_ask_is_not():
+    question = finished(RunFinishedInterruptOutcome(interrupts=[asked(subagent_run_id="s")]))
+    held = [
+        UserMessage(id="u", content="hi"),
+        ToolMessage(id="m", tool_call_id="c", content="x", subagent_run_id="s"),
+    ]
+    snapshot, plain = MessagesSnapshotEvent(messages=held), MessagesSnapshotEvent(messages=held[:1])
+    assert without_subagents(question) == [question]
+    assert without_subagents(plain) == [plain]
+    [cut] = without_subagents(snapshot)
+    assert isinstance(cut, MessagesSnapshotEvent)
+    assert [each.id for each in cut.messages] == ["u"]
+    assert without_subagents(CustomEvent(name="x", value=1, subagent_run_id="s")) == []
+    assert joined(None, None) is None
+    assert joined(None, earlier) is earlier

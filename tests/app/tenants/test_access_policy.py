@@ -91,9 +91,11 @@ def test_the_token_comes_as_a_bearer_token_or_in_our_cookie(headers: dict[str, s
 def test_only_a_local_host_has_its_token_in_its_first_url() -> None:
     policy = AccessPolicy(token=TOKEN)
     assert policy.first_url("http://localhost:1") == f"http://localhost:1/?token={TOKEN}"
+    assert policy.first_url("http://localhost:1", "/agents/a") == f"http://localhost:1/agents/a?token={TOKEN}"
     policy.use(authorize=lambda user, thread_id: True)
     assert not policy.local
     assert policy.first_url("http://localhost:1") == "http://localhost:1"
+    assert policy.first_url("http://localhost:1", "/agents/a") == "http://localhost:1/agents/a"
 
 
 async def test_a_later_use_leaves_what_it_does_not_name() -> None:

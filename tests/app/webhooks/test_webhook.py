@@ -24,6 +24,7 @@ def test_two_webhooks_have_one_name_only_if_they_are_the_same() -> None:
         each.key
         for each in (
             hook(),
+            hook(tenant=""),
             hook(tenant="ab", thread_id="c"),
             hook(tenant="a", thread_id="bc"),
             hook(tenant="abc"),

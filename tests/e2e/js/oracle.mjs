@@ -2,7 +2,7 @@
 //
 //   {"op": "verify",   "events": [...]}                        verifyEvents alone
 //   {"op": "pipeline", "events": [...]}                        enforceEvents -> transformChunks -> verifyEvents
-//   {"op": "accepts",  "events": [...]}                        the same without shapes; `passed` counts events that went in
+//   {"op": "accepts",  "events": [...]}                        the same; `passed` counts events that went in
 //   {"op": "chunks",   "events": [...]}                        transformChunks alone
 //   {"op": "apply",    "events": [...], "messages"?, "state"?} defaultApplyEvents alone, on a client that holds these
 //                                                              ("expand": true runs transformChunks first)
@@ -29,8 +29,7 @@ import {
 import * as earlier from "ag-ui-client-earlier";
 import jsonpatch from "fast-json-patch";
 import { from, lastValueFrom, Observable } from "rxjs";
-import { filter, ignoreElements, tap, toArray } from "rxjs/operators";
-import { EventType } from "@ag-ui/core";
+import { ignoreElements, tap, toArray } from "rxjs/operators";
 import { EventSchema } from "@ag-ui/core/schemas";
 
 EventEmitter.defaultMaxListeners = 0;
@@ -61,11 +60,10 @@ async function through(events, ...operators) {
   }
 }
 
-/** What the client's pipeline says of events that have their shape: how many went in before the first complaint. */
+/** What the client's pipeline says of a stream: how many events went in before the first complaint. */
 async function accepts(events) {
   let taken = 0;
-  const known = ({ type }) => type in EventType; // `enforceEvents` drops the others
-  const counted = from(events).pipe(tap(() => (taken += 1)), filter(known), transformChunks(), verifyEvents());
+  const counted = from(events).pipe(tap(() => (taken += 1)), enforceEvents(), transformChunks(), verifyEvents());
   try {
     await lastValueFrom(counted.pipe(ignoreElements()), { defaultValue: null });
     return { ok: true, passed: taken };

@@ -16,7 +16,6 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
-from urllib.parse import urlsplit
 
 import typer
 
@@ -132,6 +131,7 @@ async def opened(url: str | None, *, new: bool = False) -> AsyncGenerator[RunLog
     """
     from runcast.app.cli.settings import Settings
     from runcast.slim import RunLog, open_store
+    from runcast.slim.outage import place_of
 
     url = url or Settings().url
     if not new and _is_missing(url):
@@ -142,7 +142,8 @@ async def opened(url: str | None, *, new: bool = False) -> AsyncGenerator[RunLog
         async with asyncio.timeout(PATIENCE):
             await log.__aenter__()
     except TimeoutError:
-        where = _place(url)
+        place = place_of(url)
+        where = f" at {place}" if place else ""
         raise AppError(
             f"the store{where} does not answer: check --url, and that its server is running"
         ) from None
@@ -150,12 +151,6 @@ async def opened(url: str | None, *, new: bool = False) -> AsyncGenerator[RunLog
         yield log
     finally:
         await log.close()
-
-
-def _place(url: str) -> str:
-    """Where the URL's server is, in words; nothing if a misread URL could show half of a password."""
-    place = urlsplit(url).netloc.rpartition("@")[2]
-    return f" at {place}" if place and ("@" in urlsplit(url).netloc or "@" not in url) else ""
 
 
 def _is_missing(url: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from runcast.adapters import Adapter
 from runcast.adapters.frameworks import Hosting
@@ -68,16 +69,25 @@ async def run(settings: Settings, served: Served) -> None:
         if settings.recover != "off":
             await cast.recover(settings.recover)
         log.debug("garbage collections leave out the %s objects of the start", f"{freeze():,}")
-        first = cast.access.first_url(address(listening))
+        where = address(listening)
+        first = cast.access.first_url(where)
         if not served.targets and settings.role != "web":
             complain(NO_AGENT)
         say(f"runcast is at {first}")
+        if names := list(cast.agents):
+            say(agent_address(cast.access.first_url(where, f"/agents/{quote(names[0])}"), names[1:]))
         if settings.browser and settings.page:
             open_browser(first)
         try:
             await server(cast, app, grace=settings.grace).serve([listening])
         finally:
             await cast.aclose(grace=settings.grace)
+
+
+def agent_address(url: str, others: Sequence[str]) -> str:
+    """What an AG-UI client is given: the URL of the first agent, and the names that stand in its place for the others."""
+    more = f"; or {', '.join(others)} in the place of its name" if others else ""
+    return f"its agent, for AG-UI clients, is at {url}{more}"
 
 
 async def adapters_of(served: Served, stack: AsyncExitStack) -> list[Adapter]:

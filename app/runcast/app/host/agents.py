@@ -96,7 +96,8 @@ class Agents(Mapping[str, Adapter]):
 
     def bound(self, agent: Any) -> Adapter:
         """The agent as an adapter that works under this tenant's ids."""
-        adapter = as_adapter(agent)
+        known = any(agent is each for each in self._own.values())
+        adapter = agent if known else as_adapter(agent)
         bare = not self._tenant or isinstance(adapter, ForTenant)
         return adapter if bare else ForTenant(adapter, self._tenant)
 

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 from weakref import WeakSet
 
-from ag_ui.core import Message, RunAgentInput, UserMessage
+from ag_ui.core import Message, RunAgentInput, Tool, UserMessage
 
 from runcast.adapters import Adapter, ResumePoint, UnknownRun
 from runcast.app.errors import BadRequest, NotFound, Over
@@ -253,19 +253,20 @@ class Cast:
         from_run: str | None = None,
         forwarded_props: Mapping[str, Any] | None = None,
         on_busy: OnBusy | None = None,
+        tools: Sequence[Tool] = (),
     ) -> Run:
         """Start a run with one more message, or several, at the end of a thread or after an earlier run.
 
         While a run is active, `on_busy` decides: "refuse" raises `Busy`, "queue" waits for its end, "interrupt" stops it
         and follows, "rollback" stops it and starts where it started. The answer's `accepted` has what became of it;
-        `queue` lists, edits and withdraws what waits.
+        `queue` lists, edits and withdraws what waits. `tools` are the client's own.
         """
         adapter = self.agent(agent) if agent is not None else await self.launcher.agent_of(thread_id)
         if from_run is not None:
             await self.threads.known(thread_id, from_run)
         new_id = self.options.new_id
         messages = [UserMessage(id=new_id(), content=text)] if isinstance(text, str) else text
-        input = input_for(thread_id, new_id(), messages, forwarded_props=forwarded_props)
+        input = input_for(thread_id, new_id(), messages, forwarded_props=forwarded_props, tools=tools)
         edge: Edge = "continue" if from_run is None else "branch"
         return await self._continue(adapter, input, edge, from_run, append=True, on_busy=on_busy)
 

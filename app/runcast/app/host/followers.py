@@ -108,7 +108,7 @@ class Followers:
         self._fanout = fanout
         # Where the hub is the only target, a run without a watcher is not mapped; a late watcher gets it from the log.
         self._elsewhere = any(each is not local for each in broadcasters)
-        self._outage = Outage(logger)
+        self._outage, self._sweeps = Outage(logger), Outage(logger)
         self._threads: dict[str, _Thread] = {}
         self._behind: set[str] = set()  # watched threads of which the fan-out missed entries
         self._offsets: dict[str, int] = {}  # by watched thread, the hub's position at the last sweep
@@ -219,9 +219,13 @@ class Followers:
         thread.task = asyncio.create_task(self._follow(thread_id, thread), name=f"runcast follow {thread_id}")
 
     async def _follow(self, thread_id: str, thread: _Thread) -> None:
-        pause, longest = PAUSES
+        (pause, longest), failed = PAUSES, False
         while True:
             try:
+                if failed:
+                    await self._log.thread(thread_id)
+                    failed = False
+                    self._outage.over("the log is read again: threads are broadcast")
                 if thread.after < 0:
                     thread.after, thread.epoch = await self._beginning(thread_id)
                 found = self._log.live.attach(thread_id, thread.after, epoch=thread.epoch)
@@ -235,6 +239,7 @@ class Followers:
             except UnknownThread:  # it was deleted, and perhaps created again
                 thread.after = -1
             except SlimError as error:
+                failed = True
                 self._outage.lost(f"thread {thread_id!r} is broadcast later: {error}")
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(longest, pause * 2)
@@ -301,7 +306,9 @@ class Followers:
                 try:
                     await self._sweep(hub)
                 except SlimError as error:
-                    self._outage.lost(f"the log cannot be compared with the fan-out: {error}")
+                    self._sweeps.lost(f"the log cannot be compared with the fan-out: {error}")
+                else:
+                    self._sweeps.over("the log is compared with the fan-out again")
 
     def _occupied(self, hub: Hub) -> list[str]:
         found = (self._thread_of(channel) for channel in hub.occupied())

@@ -161,11 +161,15 @@ class EventPage(TypedDict):
 
 
 class ChatPost(TypedDict):
-    """What the AI SDK's `useChat` sends, and `answers` by interrupt for questions that no approval answers."""
+    """What the AI SDK's `useChat` sends, and `answers` by interrupt for questions that no approval answers.
+
+    `tools` are the page's own, by name, as assistant-ui sends them.
+    """
 
     id: Identifier
     messages: list[dict[str, Any]]
     answers: NotRequired[dict[str, Any]]
+    tools: NotRequired[dict[str, Any]]
 
 
 class ChatMessages(TypedDict):

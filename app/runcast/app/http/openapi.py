@@ -86,6 +86,10 @@ PARAMETERS: dict[str, Parameter] = {
         "how a run's end asks: by its outcome, or by CUSTOM events as clients of ag-ui-langgraph know it",
         {"enum": ["outcome", "on_interrupt"]},
     ),
+    "subagents": Parameter(
+        "whether the stream has what subagents do: clients before 0.0.59 cannot read it",
+        {"enum": ["shown", "hidden"]},
+    ),
     "token": Parameter("a token for this thread, from `POST /broadcasting/token`", {"type": "string"}),
     "Last-Event-ID": Parameter(
         "the id of the last event received, as it was; overrides `after` and `epoch`",

@@ -68,16 +68,16 @@ async def description(request: ApiRequest) -> Answer:
 
 
 ROUTES: tuple[ApiRoute, ...] = (
-    ApiRoute("run", "POST", "/", "thread", r.run_agent, {STREAM: None}, accepts={JSON: RunInput}, reads=("on_busy", "interrupts"), errors=STARTS),
+    ApiRoute("run", "POST", "/", "thread", r.run_agent, {STREAM: None}, accepts={JSON: RunInput}, reads=("on_busy", "interrupts", "subagents"), errors=STARTS),
     ApiRoute("agents", "GET", "/agents", "host", r.agents, {JSON: AgentList}),
-    ApiRoute("run_agent", "POST", "/agents/{agent}", "thread", r.run_agent, {STREAM: None}, accepts={JSON: RunInput}, reads=("on_busy", "interrupts"), errors=STARTS),
+    ApiRoute("run_agent", "POST", "/agents/{agent}", "thread", r.run_agent, {STREAM: None}, accepts={JSON: RunInput}, reads=("on_busy", "interrupts", "subagents"), errors=STARTS),
     ApiRoute("agent", "GET", "/agents/{agent}", "host", r.agent, {JSON: AgentRow}, errors=(404,)),
     ApiRoute("capabilities", "GET", "/agents/{agent}/capabilities", "host", r.capabilities, {JSON: AgentCapabilities}, errors=(404,)),
     ApiRoute("drawing", "GET", "/agents/{agent}/graph", "host", r.drawing, {JSON: Graph}, errors=(404,)),
     ApiRoute("threads", "GET", "/threads", "known", r.threads, {JSON: ThreadList}, reads=("behind", "limit")),
     ApiRoute("envelopes", "GET", "/threads/{thread_id}/envelopes", "thread", r.envelopes, {JSON: EnvelopePage}, reads=(*PLACE, "limit", "Last-Event-ID"), by_token=True),
-    ApiRoute("events", "GET", "/threads/{thread_id}/events", "thread", r.events, {JSON: EventPage, STREAM: None}, reads=(*PLACE, "limit", "Last-Event-ID"), errors=(410,)),
-    ApiRoute("join", "GET", "/threads/{thread_id}/join", "thread", r.join, {JSON: JoinPage, STREAM: None}, reads=("Last-Event-ID",), errors=(410,)),
+    ApiRoute("events", "GET", "/threads/{thread_id}/events", "thread", r.events, {JSON: EventPage, STREAM: None}, reads=(*PLACE, "limit", "Last-Event-ID", "interrupts", "subagents"), errors=(410,)),
+    ApiRoute("join", "GET", "/threads/{thread_id}/join", "thread", r.join, {JSON: JoinPage, STREAM: None}, reads=("Last-Event-ID", "interrupts", "subagents"), errors=(410,)),
     ApiRoute("snapshot", "GET", "/threads/{thread_id}/snapshot", "thread", r.snapshot, {JSON: ANYTHING}, errors=(404,)),
     ApiRoute("runs", "GET", "/threads/{thread_id}/runs", "thread", r.runs, {JSON: RunList}),
     ApiRoute("message", "GET", "/threads/{thread_id}/messages/{message_id}", "thread", care.message, {JSON: WholeMessage}, reads=("run",), errors=(404,), by_token=True),

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from ag_ui.core import RunAgentInput
+
 from runcast.adapters import drawing_of
 from runcast.app.errors import BadRequest, Closing, Gone, NotFound
 from runcast.app.host.cast import Cast
@@ -50,7 +52,14 @@ from runcast.app.nodes.handover import OnBusy
 from runcast.app.nodes.requests import threads_of
 from runcast.app.runs.run import Run
 from runcast.app.skins import ai_sdk
-from runcast.app.skins.earlier_clients import ON_INTERRUPT, form_of
+from runcast.app.skins.earlier_clients import (
+    ON_INTERRUPT,
+    Form,
+    form_of,
+    with_on_interrupt,
+    without_subagents,
+)
+from runcast.app.skins.earlier_clients import joined as joined_forms
 from runcast.app.skins.ui_messages import Request as ChatRequest
 from runcast.app.tenants.cursors import seal, unseal
 from runcast.app.tenants.tokens import LIFETIME, watch_token
@@ -140,7 +149,7 @@ async def envelopes(request: ApiRequest, thread_id: str) -> Answer:
 async def events(request: ApiRequest, thread_id: str) -> Answer | EventStream:
     """The thread's AG-UI events behind a position: as a live stream or as JSON, by the Accept header."""
     await request.allow_thread(thread_id)
-    log, wanted = request.cast.log, _position(request)
+    log, wanted, form = request.cast.log, _position(request), _wanted_form(request)
     thread = await log.thread(thread_id)
     epoch, head = ("", 0) if thread is None else (thread.epoch, thread.last_seq)
     known = wanted.epoch in ("", epoch) and wanted.offset <= head
@@ -150,7 +159,8 @@ async def events(request: ApiRequest, thread_id: str) -> Answer | EventStream:
         if not known:
             raise Gone("this position is no longer valid: take the snapshot and continue behind it")
         return EventStream(
-            live(log, thread_id, wanted.offset, wanted.history or epoch or None), request.options.keepalive
+            live(log, thread_id, wanted.offset, wanted.history or epoch or None, form),
+            request.options.keepalive,
         )
     page: dict[str, Any] = {"recovered": known, "epoch": epoch, "head": head, "more": False}
     if known and wanted.mark:
@@ -170,10 +180,11 @@ async def events(request: ApiRequest, thread_id: str) -> Answer | EventStream:
 async def join(request: ApiRequest, thread_id: str) -> Answer | EventStream:
     """What an empty client needs to be where the thread is; by the Accept header followed by what comes, live."""
     await request.allow_thread(thread_id)
-    log, last = request.cast.log, request.headers.get("last-event-id")
+    log, last, form = request.cast.log, request.headers.get("last-event-id"), _wanted_form(request)
     if "text/event-stream" in request.headers.get("accept", "") and request.method == "GET":
-        return EventStream(await joined(log, thread_id, last), request.options.keepalive)
+        return EventStream(await joined(log, thread_id, last, form), request.options.keepalive)
     place, events = await past_of(log, thread_id)
+    events = events if form is None else [each for event in events for each in form(event)]
     return Answer(_with(place, b"events", b"[%s]" % b",".join(encode(each) for each in events)))
 
 
@@ -249,11 +260,8 @@ async def run_agent(request: ApiRequest, name: str | None = None) -> EventStream
     await request.allow_thread(given.thread_id)
     cast = request.cast
     on_busy: Any = request.query.get("on_busy")
-    interrupts = request.query.get("interrupts", "outcome")
-    if interrupts not in ("outcome", ON_INTERRUPT):
-        raise BadRequest("interrupts must be outcome or on_interrupt")
+    form = _wanted_form(request, given)
     run = await cast.take(cast.agent(_agent(cast, name)), given, on_busy=on_busy)
-    form = form_of(given, on_interrupt=interrupts == ON_INTERRUPT)
     return EventStream(of_run(run, cast.log, form), request.options.keepalive)
 
 
@@ -334,6 +342,19 @@ def _position(request: ApiRequest) -> Position:
     if last:
         return position(last)
     return Position.of(request.query.get("epoch", ""), request.number("after", 0) or 0)
+
+
+def _wanted_form(request: ApiRequest, given: RunAgentInput | None = None) -> Form | None:
+    """The form that the query names, or that the client of an input reads; None for that of the log."""
+    interrupts = request.query.get("interrupts", "outcome")
+    subagents = request.query.get("subagents", "shown")
+    if interrupts not in ("outcome", ON_INTERRUPT):
+        raise BadRequest("interrupts must be outcome or on_interrupt")
+    if subagents not in ("shown", "hidden"):
+        raise BadRequest("subagents must be shown or hidden")
+    asking: Form | None = with_on_interrupt if interrupts == ON_INTERRUPT else None
+    asking = form_of(given) if asking is None and given is not None else asking
+    return joined_forms(without_subagents if subagents == "hidden" else None, asking)
 
 
 async def _say(cast: Cast, thread_id: str, given: Mapping[str, Any], *, from_run: str | None) -> Answer:

@@ -117,13 +117,17 @@ class Site:
         await self.router(self._with_bearer(inner), receive, send)
 
     def _with_bearer(self, scope: Scope) -> Scope:
-        """The request with a local host's token as a header, if it came in the query: the hub reads headers too."""
+        """The request with a local host's token as a header, if it came in the query: the hub reads headers too.
+
+        Programs that append a slash to the URL they are given append it to the token.
+        """
         access = self.cast.access
         query = scope.get("query_string", b"").decode("latin-1").split("&")
-        mark = f"token={access.token}"
-        if not access.local or mark not in query:
+        marks = (f"token={access.token}", f"token={access.token}/")
+        others = [each for each in query if each not in marks]
+        if not access.local or others == query:
             return scope
-        rest = "&".join(each for each in query if each != mark).encode("latin-1")
+        rest = "&".join(others).encode("latin-1")
         headers = [*scope["headers"], (b"authorization", f"Bearer {access.token}".encode())]
         return {**scope, "query_string": rest, "headers": headers, BY_URL: True}
 

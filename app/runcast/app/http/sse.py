@@ -5,7 +5,7 @@ Knows entries and their order; does not know HTTP.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 
 from ag_ui.core import (
@@ -27,15 +27,18 @@ from runcast.slim import Entry, ReaderTooSlow, RunLog, SlimError, UnknownThread,
 from runcast.slim.wire.codec import AnyEvent
 
 
-async def live(log: RunLog, thread_id: str, after: int, epoch: str | None) -> AsyncGenerator[bytes]:
-    """All events behind a position and every new one, until the reader leaves or the host closes."""
+async def live(
+    log: RunLog, thread_id: str, after: int, epoch: str | None, form: Form | None = None
+) -> AsyncGenerator[bytes]:
+    """All events behind a position and every new one, until the reader leaves or the host closes, in the client's `form`."""
     last, known = after, epoch
     while True:
         try:
             async with aclosing(log.attach(thread_id, last, epoch=known)) as entries:
                 async for entry in entries:
                     last, known = entry.seq, entry.history
-                    yield _sse(entry)
+                    for frame in _frames([entry.event], _place(entry), form):
+                        yield frame
             return
         except ReaderTooSlow:  # the store still has what the reader missed
             continue
@@ -43,7 +46,9 @@ async def live(log: RunLog, thread_id: str, after: int, epoch: str | None) -> As
             return  # the reader reconnects with its position, and gets the error then
 
 
-async def joined(log: RunLog, thread_id: str, last: str | None) -> AsyncGenerator[bytes]:
+async def joined(
+    log: RunLog, thread_id: str, last: str | None, form: Form | None = None
+) -> AsyncGenerator[bytes]:
     """For an empty client that comes late: all it needs of the past, then the rest; `last` goes on after a cut.
 
     Raises `Gone` for an old position.
@@ -52,7 +57,7 @@ async def joined(log: RunLog, thread_id: str, last: str | None) -> AsyncGenerato
     a thread without events is an id alone.
     """
     at, after, history = await _joined_place(log, thread_id, last) if last else (None, None, None)
-    return _portions(log, thread_id, at, after, history)
+    return _portions(log, thread_id, at, after, history, form)
 
 
 async def past_of(log: RunLog, thread_id: str) -> tuple[dict[str, str | int], list[AnyEvent]]:
@@ -64,16 +69,15 @@ async def past_of(log: RunLog, thread_id: str) -> tuple[dict[str, str | int], li
 
 
 async def _portions(
-    log: RunLog, thread_id: str, at: int | None, after: int | None, history: str | None
+    log: RunLog, thread_id: str, at: int | None, after: int | None, history: str | None, form: Form | None
 ) -> AsyncGenerator[bytes]:
     try:
         async with aclosing(log.join(thread_id, at=at, after=after, epoch=history)) as portions:
             async for portion in portions:
                 at = portion.seq if at is None else at
                 place = f"{portion.history or ''}:{at}.{portion.seq}"
-                for event in portion.events[:-1]:
-                    yield encode_sse(event)
-                yield encode_sse(portion.events[-1], place) if portion.events else f"id: {place}\n\n".encode()
+                for frame in _frames(portion.events, place, form):
+                    yield frame
     except SlimError:
         return  # the reader comes back with its position: a slow one goes on, others get the error then
 
@@ -92,10 +96,8 @@ async def of_run(run: Run, log: RunLog, form: Form | None = None) -> AsyncGenera
                 if entry.run_id != run.run_id:
                     break
                 ended = isinstance(entry.event, RunFinishedEvent | RunErrorEvent)
-                *before, last = (entry.event,) if form is None else form(entry.event)
-                for each in before:  # a position holds once all of its events are applied
-                    yield encode_sse(each)
-                yield encode_sse(last, _place(entry))
+                for frame in _frames([entry.event], _place(entry), form):
+                    yield frame
     except (Over, SlimError):  # `Over`: a message that waited was taken back
         pass  # reported below
     finally:
@@ -153,8 +155,11 @@ async def _joined_place(log: RunLog, thread_id: str, last_event_id: str) -> tupl
     return int(at), int(seq), history
 
 
-def _sse(entry: Entry) -> bytes:
-    return encode_sse(entry.event, _place(entry))
+def _frames(events: Sequence[AnyEvent], place: str, form: Form | None) -> Iterator[bytes]:
+    """Events in the client's form. A position holds once all of its events are applied: only the last has it."""
+    shown = events if form is None else [each for event in events for each in form(event)]
+    yield from map(encode_sse, shown[:-1])
+    yield encode_sse(shown[-1], place) if shown else f"id: {place}\n\n".encode()
 
 
 def _place(entry: Entry) -> str:

@@ -55,6 +55,7 @@ class Retention:
                 await asyncio.sleep(options.keep_every * random.uniform(0.9, 1.1))
         finally:
             self._holds = False
+            await self._lease.release()  # else the next process waits for a whole `keep_every`
 
     async def plan(self) -> Pruned:
         """What a round would remove now."""

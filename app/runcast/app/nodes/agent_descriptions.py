@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
@@ -31,13 +31,13 @@ class AgentDescription(TypedDict):
     schemas: AgentSchemas
 
 
-def described(adapter: Adapter, redactor: Redactor | None) -> AgentDescription:
-    """What is known of the agent without asking for it elsewhere."""
+def described(adapter: Adapter, redactor: Redactor | None, *, brief: bool = False) -> AgentDescription:
+    """What is known of the agent without asking for it elsewhere; `brief` without its schemas."""
     found: Any = adapter.capabilities()
     capabilities: dict[str, Any] = {}
     if found is not None:
         capabilities = found.model_dump(mode="json", by_alias=True, exclude_none=True)
-    schemas = adapter.schemas() if isinstance(adapter, Described) else AgentSchemas()
+    schemas = adapter.schemas() if isinstance(adapter, Described) and not brief else AgentSchemas()
     row = AgentDescription(
         name=adapter.name, capabilities=capabilities, schemas=_without_secrets(schemas, redactor)
     )
@@ -45,10 +45,14 @@ def described(adapter: Adapter, redactor: Redactor | None) -> AgentDescription:
     return {**row, "description": about} if about else row
 
 
-async def all_described(adapters: Iterable[Adapter], redactor: Redactor | None) -> list[AgentDescription]:
-    """The same of several agents. A graph's schemas take a second at their first use: live runs do not wait for them."""
+async def all_described(
+    adapters: Iterable[Adapter], redactor: Redactor | None, *, brief: Container[str] = ()
+) -> list[AgentDescription]:
+    """The same of several agents, in a thread: schemas may take long at their first use. `brief` names those without."""
     every = list(adapters)
-    return await asyncio.to_thread(lambda: [described(each, redactor) for each in every])
+    return await asyncio.to_thread(
+        lambda: [described(each, redactor, brief=each.name in brief) for each in every]
+    )
 
 
 async def asked(adapter: Adapter, redactor: Redactor | None) -> AgentDescription:

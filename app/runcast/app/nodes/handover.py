@@ -23,6 +23,7 @@ from ag_ui.core import (
     RunAgentInput,
     RunErrorEvent,
     RunFinishedEvent,
+    Tool,
 )
 
 from runcast.adapters import Adapter, AgentSchemas, Drawing
@@ -130,6 +131,7 @@ def input_for(
     parent: str | None = None,
     resume: Sequence[ResumeEntry] = (),
     forwarded_props: Mapping[str, Any] | None = None,
+    tools: Sequence[Tool] = (),
 ) -> RunAgentInput:
     """The input of a run that no AG-UI client wrote one for."""
     given: dict[str, Any] = {"resume": list(resume)} if resume else {}
@@ -138,7 +140,7 @@ def input_for(
     if forwarded_props is not None:
         given["forwarded_props"] = forwarded_props
     return RunAgentInput(
-        thread_id=thread_id, run_id=run_id, messages=list(messages), tools=[], context=[], **given
+        thread_id=thread_id, run_id=run_id, messages=list(messages), tools=list(tools), context=[], **given
     )
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from runcast.slim.outage import Outage
 from runcast.slim.tasks import end
 
 if TYPE_CHECKING:
+    from runcast.adapters import Adapter
     from runcast.app.host.cast import Cast
 
 AGENTS = "agents"
@@ -39,6 +41,7 @@ RETRY = 0.5  # seconds until something that failed is tried again
 AT_ONCE = 32  # requests that are being started at the same time
 REMEMBERED_MS = HOUR_MS  # how long an agent is known after its last worker was seen
 FAREWELL = 2.0  # seconds that a worker tries to withdraw its agents
+PUT_OFF = 60.0  # seconds that an agent is announced without its schemas at most, while runs are active
 HEAVY = 0.01  # seconds that a worker waits at most for every run it has, so that idle workers come first
 
 logger = logging.getLogger("runcast.app")
@@ -57,6 +60,11 @@ class Node:
         self._again: set[str] = set()  # threads to be looked at once more
         self._woken = asyncio.Event()
         self._outage = Outage(logger)
+        self._failing: set[Callable[[], Awaitable[None]]] = (
+            set()
+        )  # duties that have not reached the store since
+        self._named: dict[str, float] = {}  # agents without schemas: when they were announced first
+        self._made: set[str] = set()  # agents with their schemas
         self._idle = False  # nothing waited at the last look
         self._mailboxes_changed = False
 
@@ -98,10 +106,18 @@ class Node:
             try:
                 await work()
             except SlimError as error:
+                if work in (self._listen, self._announce, self._recover):  # these call `_works`
+                    self._failing.add(work)
                 self._outage.lost(f"the other nodes cannot be reached just now: {error}")
             except Exception:  # one bad note must not stop the listener
                 logger.exception("work for other nodes failed and is started again")
             await asyncio.sleep(RETRY * random.uniform(0.5, 1.5))
+
+    def _works(self, duty: Callable[[], Awaitable[None]]) -> None:
+        """This duty reached the store; once all do that failed, the others are back."""
+        self._failing.discard(duty)
+        if not self._failing:
+            self._outage.over("the other nodes are reached again")
 
     # ------------------------------------------------------------- listening
 
@@ -119,6 +135,7 @@ class Node:
         try:
             while not self._mailboxes_changed:
                 await self.look()
+                self._works(self._listen)
                 await self._wait(bell)
         finally:
             bell.close()
@@ -187,7 +204,11 @@ class Node:
             except Exception:
                 logger.exception("the request for run %r failed", note.run_id)
                 done = False
-            (self._stuck.discard if done else self._stuck.add)(note.id)
+            if done:
+                self._stuck.discard(note.id)
+                return
+            self._stuck.add(note.id)
+            asyncio.get_running_loop().call_later(RETRY, self._woken.set)  # `_wait` began before it was stuck
 
         task = asyncio.create_task(act(), name=f"runcast {note.box}")
         self._acting[note.id] = task
@@ -223,7 +244,7 @@ class Node:
         return True
 
     async def _announce_queue(self, note: Note) -> bool:
-        """Announce what waits in a thread whose run is driven here."""
+        """Announce what waits in a thread that is driven here."""
         await self.notes.take(note)  # first, so that a change after this is announced again
         await self._cast.for_tenant(note.key.tenant).queue.changed(note.key.thread_id)
         return True
@@ -254,16 +275,29 @@ class Node:
         """Publish this worker's agents for as long as it lives."""
         while True:
             await self._publish(self._cast.log.lease_ms)
+            self._works(self._announce)
             await asyncio.sleep(self._cast.log.lease_ms / 3_000)
 
     async def _publish(self, lasting_ms: int) -> None:
         agents = list(self._cast.agents.values())
         if not agents:
             return
-        found = await all_described(agents, self._options.redactor)
+        found = await all_described(agents, self._options.redactor, brief=self._put_off(agents))
         rows = [{**row, "drawing": asdict(drawing_of(each))} for row, each in zip(found, agents, strict=True)]
         name = f"node {self._cast.log.owner}"
         await self.notes.leave(name, box=AGENTS, body=orjson.dumps(rows), lasting_ms=lasting_ms, replace=True)
+
+    def _put_off(self, agents: Iterable[Adapter]) -> set[str]:
+        """The agents that are announced without their schemas for now. Making those holds Python's lock, however they are
+        made: the envelopes of active runs would wait."""
+        now, idle = time.monotonic(), not len(self._cast.slots)
+        for each in agents:
+            if each.name not in self._made and (
+                idle or now - self._named.setdefault(each.name, now) > PUT_OFF
+            ):
+                self._named.pop(each.name, None)
+                self._made.add(each.name)
+        return set(self._named)
 
     def _learn(self, notes: list[Note]) -> None:
         """Know the agents that workers announce, until their announcements were swept."""
@@ -285,3 +319,4 @@ class Node:
                     self._cast, "continue" if self._options.recover == "continue" else "report"
                 )
                 await self.notes.sweep(spare_ms=REMEMBERED_MS)
+                self._works(self._recover)

@@ -5,9 +5,10 @@ Knows notes; does not know the job.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from uuid import uuid4
 
-from runcast.slim import Note, Notes
+from runcast.slim import Notes, SlimError
 
 
 class NoteLease:
@@ -17,24 +18,22 @@ class NoteLease:
         self._notes = notes
         self._name = f"lease {job}"
         self._lasting_ms = lasting_ms
-        self._note: Note | None = None
+        self._own = uuid4().bytes  # marks a note of this lease, also when the answer was lost
 
     async def hold(self) -> bool:
         """Take the lease, or renew it; False while another node holds it."""
-        if self._note is not None and not await self._notes.take(self._note):
-            self._note = None  # it expired, and was taken
         for note in await self._notes.read(self._name):
-            if not self._notes.is_over(note):
+            if note.body != self._own and not self._notes.is_over(note):
                 return False
             await self._notes.take(note)
-        body = uuid4().bytes  # taking a note removes exactly this one
-        self._note = await self._notes.leave(
-            self._name, box=self._name, body=body, lasting_ms=self._lasting_ms
+        left = await self._notes.leave(
+            self._name, box=self._name, body=self._own, lasting_ms=self._lasting_ms
         )
-        return self._note is not None
+        return left is not None
 
     async def release(self) -> None:
-        """Give the lease back, if it is held."""
-        if self._note is not None:
-            await self._notes.take(self._note)
-            self._note = None
+        """Give the lease back, if it is held. One that the store does not take back expires."""
+        with suppress(SlimError):
+            for note in await self._notes.read(self._name):
+                if note.body == self._own:
+                    await self._notes.take(note)

@@ -1,4 +1,4 @@
-"""Recovery: runs whose process died are found, marked truncated, and requested again.
+"""Recovery: runs of a process that died are found, marked truncated, and requested again.
 
 A node that finds one leaves a request like any other; the worker that takes it reads under the thread's lease whether
 the run is still cut short. Knows the log and requests; does not know how a run is driven.

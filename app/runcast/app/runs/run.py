@@ -143,10 +143,9 @@ class LocalRun:
         None where an id stands twice: only the log knows whether two places hold one message. And where the state is too
         big for a snapshot: it is read again.
         """
-        last = self._last
-        if self._terminal is None or last is None or self._snapshot_seq < last.seq:
+        last, state = self._last, self._snapshots.taken
+        if self._terminal is None or last is None or state is None or self._snapshot_seq < last.seq:
             return None
-        state = self.state
         history = list(state.history)
         if len({each.id for each in history}) < len(history) or "state" not in self._snapshot:
             return None
@@ -228,12 +227,7 @@ class LocalRun:
     async def _record_all(self) -> None:
         """Record the adapter's events; an exception or a missing end becomes a RUN_ERROR."""
         source = self._plan.opened(self.adapter)
-        pull, flow, thread_id, entered = (
-            aiter(source).__anext__,
-            self._log.live.flow,
-            self.thread_id,
-            self._entered,
-        )
+        pull, flow = aiter(source).__anext__, self._log.live.flow(self.thread_id, self._entered)
         try:
             while True:
                 try:
@@ -244,7 +238,7 @@ class LocalRun:
                     log.exception("adapter %s raised in run %r", self.adapter.name, self.run_id)
                     found = failure(error)
                     return await self._end(found.message, found.code)
-                if not self._passes(event) or not flow(thread_id, event, entered):
+                if not self._passes(event) or not flow(event):
                     for each in self._corrected(event):
                         await self._record(each)
                     continue

@@ -83,13 +83,15 @@ async def _say(cast: Cast, request: Request, agent: str, before: Before | None) 
     """A new message, behind the last one that the client shows: an edit or another try is a branch."""
     message: Sequence[Message] = [request.said()]
     if before is None:
-        return await cast.say(request.chat, message, agent=agent)
+        return await cast.say(request.chat, message, agent=agent, tools=request.tools)
     last, replay = before
     shown = [replay.last_runs[each] for each in request.shown if each in replay.last_runs]
     if not shown:
-        return await cast.start(cast.agent(agent), input_for(request.chat, cast.options.new_id(), message))
+        input = input_for(request.chat, cast.options.new_id(), message, tools=request.tools)
+        return await cast.start(cast.agent(agent), input)
     newest = shown[-1] == last.run_id
-    return await cast.say(request.chat, message, agent=agent, from_run=None if newest else shown[-1])
+    parent = None if newest else shown[-1]
+    return await cast.say(request.chat, message, agent=agent, from_run=parent, tools=request.tools)
 
 
 async def _go_on(cast: Cast, request: Request, agent: str, runs: Sequence[RunInfo]) -> Run:
@@ -102,7 +104,7 @@ async def _go_on(cast: Cast, request: Request, agent: str, runs: Sequence[RunInf
     results = request.results(state.pending_tool_call_ids)
     if not results:
         raise BadRequest("nothing waits for an answer here: send a message of the user's")
-    return await cast.say(request.chat, results, agent=agent)
+    return await cast.say(request.chat, results, agent=agent, tools=request.tools)
 
 
 # ----------------------------------------------------------------- streaming

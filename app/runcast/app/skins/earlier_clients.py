@@ -1,8 +1,10 @@
 """A run in the forms that AG-UI's clients before 1.0 read, CopilotKit's among them. Pure: an event in, events out.
 
 A client of 1.0 states its version with its input. Earlier ones refuse an outcome that is `cancelled` or names calls, and
-a tool result of several parts. Clients that know LangGraph's questions only as CUSTOM `on_interrupt` answer by
-`forwardedProps.command`, which they cannot once an outcome has named the questions.
+a tool result of several parts. `success` is left out, which is the same by the protocol: assistant-ui takes it for a run
+that left its page no call to answer, and does not go on with the page's own result. Clients that know LangGraph's questions
+only as CUSTOM `on_interrupt` answer by `forwardedProps.command`, which they cannot once an outcome has named the questions.
+Clients before 0.0.59 know no subagents: they refuse their events, and steps of theirs that have the names of open ones.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ from ag_ui.core import (
     RunAgentInput,
     RunFinishedEvent,
     RunFinishedInterruptOutcome,
-    RunFinishedSuccessOutcome,
     RunStartedEvent,
     ToolCallResultEvent,
     ToolMessage,
@@ -29,13 +30,13 @@ from runcast.slim.wire.codec import AnyEvent
 
 Form = Callable[[AnyEvent], list[AnyEvent]]
 ON_INTERRUPT = "on_interrupt"
+SUBAGENT = ("SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR")
+LEFT_OUT = ("success", "cancelled")  # outcomes
 E = TypeVar("E", RunFinishedEvent, ToolCallResultEvent)
 
 
-def form_of(input: RunAgentInput, *, on_interrupt: bool = False) -> Form | None:
+def form_of(input: RunAgentInput) -> Form | None:
     """The form for the client that sent this input; None if it reads events as they are."""
-    if on_interrupt:
-        return with_on_interrupt
     return earlier if input.protocol_version is None else None
 
 
@@ -49,7 +50,7 @@ def earlier(event: AnyEvent) -> list[AnyEvent]:
         case RunStartedEvent() if event.input is not None and any(map(_has_parts, event.input.messages)):
             echo = event.input.model_copy(update={"messages": _texts(event.input.messages)})
             return [event.model_copy(update={"input": echo})]
-        case RunFinishedEvent() if _is_refused(event.outcome):
+        case RunFinishedEvent() if event.outcome is not None and event.outcome.type in LEFT_OUT:
             return [_changed(event)]
         case _:
             return [event]
@@ -70,6 +71,23 @@ def with_on_interrupt(event: AnyEvent) -> list[AnyEvent]:
     return [*asked, _changed(event)]
 
 
+def without_subagents(event: AnyEvent) -> list[AnyEvent]:
+    """An event without what subagents do; what they ask stays."""
+    if event.type in SUBAGENT or getattr(event, "subagent_run_id", None) is not None:
+        return []
+    if not isinstance(event, MessagesSnapshotEvent):
+        return [event]
+    own = [each for each in event.messages if each.subagent_run_id is None]
+    return [event if len(own) == len(event.messages) else event.model_copy(update={"messages": own})]
+
+
+def joined(first: Form | None, second: Form | None) -> Form | None:
+    """One form after the other; None if there are none."""
+    if first is None or second is None:
+        return first or second
+    return lambda event: [found for each in first(event) for found in second(each)]
+
+
 def _has_parts(message: Message) -> bool:
     return isinstance(message, ToolMessage) and not isinstance(message.content, str)
 
@@ -86,12 +104,6 @@ def _texts(messages: Sequence[Message]) -> list[Message]:
 
 def _text(parts: Sequence[Any]) -> str:
     return dumps([each.model_dump(mode="json", by_alias=True) for each in parts]).decode()
-
-
-def _is_refused(outcome: Any) -> bool:
-    if isinstance(outcome, RunFinishedSuccessOutcome):
-        return outcome.pending_tool_call_ids is not None
-    return outcome is not None and outcome.type == "cancelled"
 
 
 def _changed(event: E, **changes: Any) -> E:

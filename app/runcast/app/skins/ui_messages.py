@@ -15,6 +15,7 @@ from ag_ui.core import (
     Message,
     ResumeEntry,
     RunStartedEvent,
+    Tool,
     ToolMessage,
     UserMessage,
 )
@@ -35,6 +36,7 @@ class Request:
     chat: str
     messages: Sequence[Mapping[str, Any]]
     answers: Mapping[str, Any]  # by interrupt, for questions that no approval answers
+    tools: Sequence[Tool] = ()  # that the client runs itself
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Request:
@@ -45,7 +47,7 @@ class Request:
         messages = [as_mapping(each) for each in given]
         if messages[-1].get("role") not in ("user", "assistant"):
             raise BadRequest("the last message must be the user's, or an assistant's that was answered")
-        return cls(chat, messages, as_mapping(body.get("answers")))
+        return cls(chat, messages, as_mapping(body.get("answers")), _tools(as_mapping(body.get("tools"))))
 
     @property
     def last(self) -> Mapping[str, Any]:
@@ -103,6 +105,19 @@ class Request:
     def _calls(self) -> list[Mapping[str, Any]]:
         parts = [as_mapping(each) for each in as_list(self.last.get("parts")) or ()]
         return [each for each in parts if isinstance(each.get("toolCallId"), str)]
+
+
+def _tools(given: Mapping[str, Any]) -> list[Tool]:
+    """The tools of the client by name, as assistant-ui writes them: a description, and the schema of the parameters."""
+    found = [(name, as_mapping(each)) for name, each in given.items()]
+    return [
+        Tool(
+            name=name,
+            description=str(each.get("description") or ""),
+            parameters=dict(as_mapping(each.get("parameters"))),
+        )
+        for name, each in found
+    ]
 
 
 def _approval(call: Mapping[str, Any]) -> Mapping[str, Any]:

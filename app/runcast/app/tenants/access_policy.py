@@ -109,10 +109,10 @@ class AccessPolicy:
         pairs = (each.strip().partition("=") for each in headers.get("cookie", "").split(";"))
         return any(name.startswith(COOKIE) and same(value, self.token) for name, _, value in pairs)
 
-    def first_url(self, address: str) -> str:
-        """The address to open first: with the token, if the host is local. The caller shows it to its user."""
+    def first_url(self, address: str, path: str = "") -> str:
+        """The address to open first, or of a path: with the token, if the host is local. The caller shows it to its user."""
         self._announced = True
-        return f"{address}/?token={self.token}" if self.local else address
+        return f"{address}{path or '/'}?token={self.token}" if self.local else f"{address}{path}"
 
     def announce(self, path: str = "/") -> None:
         """Log once how to open a local host, unless its first URL was shown."""

@@ -51,7 +51,8 @@ class Webhook:
     @property
     def key(self) -> str:
         """Names the webhook in the store, which holds neither its URL nor its secrets."""
-        text = "\0".join((self.url, self.tenant or "", self.thread_id or ""))
+        own = "\0own" if self.tenant == "" else ""  # the tenant without a name, not every tenant
+        text = "\0".join((self.url, self.tenant or "", self.thread_id or "")) + own
         return blake2b(text.encode(), digest_size=12).hexdigest()
 
     def wants(self, happening: Happening, tenant: str, thread_id: str) -> bool:

@@ -181,6 +181,7 @@ export class RuncastAgent extends HttpAgent {
     const { base, patience = 60_000, silence = 45_000 } = this.held.config;
     return {
       base: mount(this.url, base),
+      interrupts: new URL(this.url, globalThis.location?.href).searchParams.get("interrupts"),
       headers: () => this.headers,
       fetch: (url, request) => this.fetch(url, request),
       patience,

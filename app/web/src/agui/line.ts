@@ -9,6 +9,8 @@ import { SseReader } from "./sse.js";
 export interface Door {
   /** Where runcast is mounted, with a last slash. */
   base: URL;
+  /** The agent's `?interrupts=…`: the form in which its streams ask. */
+  interrupts: string | null;
   headers(): Record<string, string>;
   fetch(url: string, request: RequestInit): Promise<Response>;
   /** Milliseconds without any answer after which a line gives up. */
@@ -54,6 +56,12 @@ export function mount(url: string, base?: string): URL {
 /** The URL of a path below the mount, with each segment encoded. */
 export const at = (door: Door, ...segments: string[]): string =>
   new URL(segments.map(encodeURIComponent).join("/"), door.base).href;
+
+/** The URL of a thread's stream below the mount, in the agent's form. */
+export function streamAt(door: Door, thread: string, route: "join" | "events"): string {
+  const form = door.interrupts === null ? "" : `?interrupts=${encodeURIComponent(door.interrupts)}`;
+  return at(door, "threads", thread, route) + form;
+}
 
 /** The answer, if it is none of an error. */
 export async function answered(response: Response): Promise<Response> {

@@ -15,6 +15,7 @@ import {
   portionsOf,
   Refused,
   rest,
+  streamAt,
 } from "./line.js";
 import { OpenLines } from "./open_lines.js";
 
@@ -55,7 +56,7 @@ export class ThreadStream {
 
   /** The past in a few events, then the run that is active, to its end. */
   async *join(signal: AbortSignal): AsyncGenerator<AguiEvent> {
-    const url = at(this.door, "threads", this.thread, "join");
+    const url = streamAt(this.door, this.thread, "join");
     const portions = line(this.door, url, signal);
     try {
       const { value: past, done } = await portions.next();
@@ -90,7 +91,7 @@ export class ThreadStream {
   }
 
   private events(signal: AbortSignal): AsyncGenerator<Portion> {
-    return line(this.door, at(this.door, "threads", this.thread, "events"), signal, this.place);
+    return line(this.door, streamAt(this.door, this.thread, "events"), signal, this.place);
   }
 
   /** The answer to the request for a run; null where the request arrived and its answer was lost. */

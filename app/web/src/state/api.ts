@@ -103,6 +103,7 @@ export interface Answer {
 export interface Started {
   thread_id: string;
   run_id: string;
+  status?: string; // of a message in a thread: started, queued or steering
 }
 
 const PATIENCE = 20_000; // milliseconds

@@ -40,6 +40,12 @@ export function asksOf(event: AguiEvent | undefined, run: string): Item[] {
   ];
 }
 
+/** The same for a message that this page sent, before the log's event was read. */
+export function sentAs(run: string, content: unknown): Item[] {
+  const messages = [{ id: "sent", role: "user", content }];
+  return asksOf({ type: "RUN_STARTED", runId: run, input: { messages } } as unknown as AguiEvent, run);
+}
+
 /** The name of the agent whose run this event begins. */
 export function agentOf(event: AguiEvent | undefined): string | null {
   const { agent } = (event?.metadata?.["runcast"] ?? {}) as { agent?: unknown };

@@ -12,7 +12,7 @@ import {
 } from "../client/runcast.js";
 import type { Message } from "../fold/events.js";
 import type { Answer, Api, Part, RunRow, Size, Started } from "./api.js";
-import { agentOf, asksOf } from "./asks.js";
+import { agentOf, asksOf, sentAs } from "./asks.js";
 import { History } from "./history.js";
 import { Queue } from "./queue.js";
 import { RequestFailed, steady } from "./steady.js";
@@ -53,6 +53,12 @@ export interface Given {
   forwarded?: Record<string, unknown>;
 }
 
+/** Where a run begins in the log. */
+interface Start {
+  seq: number;
+  run: string;
+}
+
 /** What stands in the side panel besides the inspector: one long text. */
 export interface Beside {
   title: string;
@@ -64,6 +70,7 @@ export class Session {
   readonly runs = signal<RunRow[]>([]);
   readonly size = signal<Size | null>(null);
   readonly asks = signal<ReadonlyMap<number, Item[]>>(new Map()); // seq of a run's start -> what a person wrote
+  readonly sent = signal<Item[]>([]); // what this page wrote last, until the log's own was read
   readonly stalled = signal(false); // the newest run's process died, and nothing has resumed it
   readonly agent = signal<string | null>(null); // whose thread it is, once that was read
   readonly draft = signal("");
@@ -96,6 +103,7 @@ export class Session {
   private stop: () => void = () => {};
   private status = "";
   private announced: Queued[] | null = null;
+  private starts: Start[] = []; // of runs that are known before their rows
   private readonly timer: ReturnType<typeof setInterval>;
 
   constructor(
@@ -131,7 +139,12 @@ export class Session {
   /** A long thread is opened at its newest runs: what came before is one click away. */
   private async open(thread: string): Promise<void> {
     const runs = this.api.runs(thread).then(
-      ({ runs }) => runs,
+      ({ runs }) => {
+        const newest = runs.at(-1);
+        if (newest !== undefined) this.starts = [{ seq: newest.first_seq, run: newest.run_id }];
+        void this.drawAsks(); // its words are here when its rows come
+        return runs;
+      },
       () => [],
     );
     const soon = await Promise.race([runs, new Promise<null>((done) => setTimeout(done, HEAD_START, null))]);
@@ -215,9 +228,11 @@ export class Session {
   private composed(): Item[] {
     const items = this.shown.value?.view.items ?? [];
     const asks = this.asks.value;
+    const sent = this.sent.value;
     return this.settled(items).flatMap((item) => {
       if (item.kind === "note" && item["name"] === PREDICTION) return [];
-      return item.kind === "run" ? [item, ...(asks.get(item["seq"] as number) ?? [])] : [item];
+      if (item.kind !== "run") return [item];
+      return [item, ...(asks.get(item["seq"] as number) ?? sent.filter(({ run }) => run === item.run))];
     });
   }
 
@@ -245,7 +260,7 @@ export class Session {
   private readonly drawAsks = steady(async () => {
     const thread = this.thread;
     const starts = (this.shown.value?.view.items ?? []).filter((item) => item.kind === "run").reverse();
-    for (const { seq, run } of starts as unknown as { seq: number; run: string }[]) {
+    for (const { seq, run } of [...this.starts, ...(starts as unknown as Start[])]) {
       if (thread === null || this.asks.value.has(seq)) continue;
       const { events } = await this.api.events(thread, seq - 1, 1);
       if (this.closed) return;
@@ -293,6 +308,7 @@ export class Session {
             });
       if (this.closed) return;
       this.branchFrom.value = null;
+      if (started.status === "started") this.sent.value = sentAs(started.run_id, message);
       if (this.thread !== null) void this.queue.draw();
       if (started.thread_id !== this.thread) this.moved(started.thread_id);
     });
