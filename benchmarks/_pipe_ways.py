@@ -1,9 +1,11 @@
-"""One way through the pipe in a process of its own, as a user's process runs it, in turn with the graph alone.
+"""One way through the pipe in a process of its own, as a user's process runs it.
 
-Run as `python -m benchmarks._pipe_ways WAY,… FOLDER TOKENS ROUNDS RUNS`; prints JSON, by way: CPU seconds by round of the graph alone
-and of the way, and of the way's rounds the seconds by thread and in the collector. Nothing is frozen, and the collector
-runs as it comes. What a run leaves to do in the background is waited for and is in its figure.
+Run as `python -m benchmarks._pipe_ways FOLDER TOKENS RUNS`. For each line with the name of a way it does one round of it and answers
+with a line of JSON: CPU seconds of the process, of them those by thread and those in the collector. Nothing is frozen, and the
+collector runs as it comes. What a run leaves to do in the background is waited for and is in its figure. The graph alone has
+another process: in one with it, a collection of the whole heap falls to either of them.
 
+    alone     the graph streaming by itself
     adapted   the graph by the adapter          recorded   the events of such a run into the log, no graph beside them
     by_hand   … encoded, and bare inserts       shown      its entries to a hub with one watcher, no graph, no log
     logged    … into the log                    whole      a `Cast`: log, redaction, hub, snapshots, compaction
@@ -25,6 +27,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, closing
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -77,27 +80,15 @@ class Clock:
         return taken
 
 
-async def in_turn(alone: Way, way: Way, rounds: int, *, frozen: bool) -> dict[str, Any]:
-    clock = Clock()
-    found: dict[str, Any] = {"alone": [], "way": [], "collected": [], "wall": []}
-    threads: Counter[str] = Counter()
-    await alone("warm-alone")
-    await way("warm")
-    if frozen:
-        freeze()
-    for at in range(rounds):
-        began = time.process_time()
-        await alone(f"alone-{at}")
-        found["alone"].append(time.process_time() - began)
-        before, collected, wall = clock.threads(), clock.collected, time.perf_counter()
-        began = time.process_time()
-        await way(f"way-{at}")
-        found["way"].append(time.process_time() - began)
-        found["wall"].append(time.perf_counter() - wall)
-        found["collected"].append(clock.collected - collected)
-        threads.update(clock.threads())
-        threads.subtract(before)
-    return {**found, "threads": {name: spent / rounds for name, spent in threads.items()}}
+async def round_of(way: Way, thread: str, clock: Clock) -> dict[str, Any]:
+    """What one round takes."""
+    before, collected = clock.threads(), clock.collected
+    began = time.process_time()
+    await way(thread)
+    spent = time.process_time() - began
+    threads = clock.threads()
+    threads.subtract(before)
+    return {"spent": spent, "collected": clock.collected - collected, "threads": threads}
 
 
 class Again(LangGraphAdapter):
@@ -126,9 +117,11 @@ class Ways:
         self._graph = talking(tokens)
         self._agent = LangGraphAdapter(self._graph)  # made once, as the agents of a `Cast` are
 
-    async def alone(self, thread: str) -> None:
-        for at in range(self._runs):
-            await raw(self._graph, f"{thread}-{at}")
+    async def _alone(self) -> Way:
+        async def alone(thread: str) -> None:
+            await raw(self._graph, thread)
+
+        return self._each(alone)
 
     async def made(self, name: str) -> Way:
         return await getattr(self, f"_{name}")()
@@ -302,16 +295,23 @@ async def until_shown(hub: Hub, thread: str, last: int) -> None:
             await asyncio.sleep(0.005)
 
 
-async def main(names: str, home: Path, tokens: int, rounds: int, runs: int) -> dict[str, Any]:
+async def main(home: Path, tokens: int, runs: int) -> None:
+    """Rounds as they are asked for. A way is made and warmed up when its name comes for the first time."""
     logging.disable(logging.WARNING)
-    found: dict[str, Any] = {}
-    for name in names.split(","):
-        async with AsyncExitStack() as stack:
-            (folder := home / name).mkdir()
-            way = await (ways := Ways(stack, folder, tokens, runs)).made(name)
-            found[name] = await in_turn(ways.alone, way, rounds, frozen=name == "frozen")
-    return found
+    clock, made = Clock(), dict[str, Way]()
+    async with AsyncExitStack() as stack:
+        for at in count():
+            name = (await asyncio.to_thread(sys.stdin.readline)).strip()
+            if not name:
+                return
+            if name not in made:
+                (folder := home / name).mkdir()
+                made[name] = await Ways(stack, folder, tokens, runs).made(name)
+                await made[name](f"warm-{name}")
+                if name == "frozen":
+                    freeze()
+            print(json.dumps(await round_of(made[name], f"way-{name}-{at}", clock)), flush=True)
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(main(sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:6])))))
+    asyncio.run(main(Path(sys.argv[1]), *map(int, sys.argv[2:4])))

@@ -1,9 +1,10 @@
 """Events through the whole pipe, on one core: graph, adapter, log with redaction, mapper, hub; and what a long run holds.
 
-Ways that do a little more each run in fresh processes, in turn with the graph alone, as a user's process runs them (see
-`_pipe_ways`); a stage costs what its way costs above the one before. All that comes behind the adapter is measured by
-itself too, without a graph beside it: where this, the adapter and the collector do not add up to the whole within a tenth, a
-row says so, and the rest is threads that wait for one another. CPU is that of the whole process. A `Cast` keeps snapshots, and compacts the run when it has ended: both are waited for.
+Ways that do a little more each run in fresh processes, in turn with a process that has the graph alone, as users' processes run
+them (see `_pipe_ways`); a stage costs what its way costs above the one before. All that comes behind the adapter is measured by
+itself too, without a graph beside it, and compared without the collector, of which a full collection falls into one round of
+several: where this, the adapter and the collector do not add up to the whole within a tenth, a row says so, and the rest
+is threads that wait for one another. CPU is that of the whole process. A `Cast` keeps snapshots, and compacts the run when it has ended: both are waited for.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from benchmarks.hub import Process, started
 
 ROOT = Path(__file__).resolve().parent.parent
 Row = dict[str, Any]
@@ -36,25 +40,56 @@ NEAR = (0.9, 1.1)  # what the stages may add up to
 SHARE, ONE_TOKEN = 0.60, 3.0
 
 
+class Side:
+    """What one way took, in microseconds an event: means, for a full collection falls into one round of several."""
+
+    def __init__(self, rounds: Sequence[Mapping[str, Any]], events: int) -> None:
+        self.spent = statistics.fmean(each["spent"] for each in rounds) / events * 1e6
+        self.collected = statistics.fmean(each["collected"] for each in rounds) / events * 1e6
+        self.own = self.spent - self.collected
+        threads = {name for each in rounds for name in each["threads"]}
+        self.threads = {
+            name: statistics.fmean(each["threads"].get(name, 0.0) for each in rounds) / events * 1e6
+            for name in threads
+        }
+
+
 class Taken:
-    """What one way took, beside the graph alone in the same process: means, for a full collection falls into one round of several."""
+    """A way beside the graph alone, each in a process of its own."""
 
-    def __init__(self, found: Mapping[str, Any], events: int) -> None:
-        self.alone = statistics.fmean(found["alone"]) / events * 1e6
-        self.way = statistics.fmean(found["way"]) / events * 1e6
-        self.ratio = self.way / self.alone
-        self.collected = statistics.mean(found["collected"]) / events * 1e6
-        self.threads = {name: spent / events * 1e6 for name, spent in found["threads"].items()}
+    def __init__(self, alone: Side, way: Side) -> None:
+        self.alone, self.way = alone.spent, way.spent
+        self.collected, self.threads = way.collected, way.threads
+        self.ratio = way.spent / alone.spent
+        self.own, self.own_alone = way.own, alone.own  # without the collector
 
 
-def taken(ways: Iterable[str], tokens: int, rounds: int, runs: int = 1) -> dict[str, Taken]:
+@contextmanager
+def answering(tokens: int, runs: int) -> Generator[Process]:
+    """A process that does rounds of ways."""
+    with (
+        tempfile.TemporaryDirectory() as home,
+        started("benchmarks._pipe_ways", home, str(tokens), str(runs)) as it,
+    ):
+        yield it
+        it.tell("")  # its watchers end with it
+        it.process.wait(60)
+
+
+def round_of(it: Process, way: str) -> dict[str, Any]:
+    it.tell(way)
+    found: dict[str, Any] = json.loads(it.answer(300))
+    return found
+
+
+def taken(ways: Sequence[str], tokens: int, rounds: int, runs: int = 1) -> dict[str, Taken]:
     """The figures of ways that share a process."""
-    with tempfile.TemporaryDirectory() as home:
-        numbers = map(str, (tokens, rounds, runs))
-        command = [sys.executable, "-m", "benchmarks._pipe_ways", ",".join(ways), home, *numbers]
-        ran = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, timeout=300)
-    found = json.loads(ran.stdout.splitlines()[-1])
-    return {way: Taken(each, tokens * runs) for way, each in found.items()}
+    events, found = tokens * runs, dict[str, Taken]()
+    with answering(tokens, runs) as alone, answering(tokens, runs) as process:
+        for way in ways:
+            pairs = [(round_of(alone, "alone"), round_of(process, way)) for _ in range(rounds)]
+            found[way] = Taken(*(Side(side, events) for side in zip(*pairs, strict=True)))
+    return found
 
 
 def figure(
@@ -76,7 +111,7 @@ def share_rows(whole: Taken, frozen: Taken, by_hand: Taken) -> list[Row]:
 
 
 def stage_rows(found: Mapping[str, Taken]) -> list[Row]:
-    """What each way adds to the one before, in parts of the graph alone in its own process."""
+    """What each way adds to the one before, the collector included, in parts of the graph alone."""
     alone = statistics.median(each.alone for each in found.values())
     total = found["whole"].ratio * alone
     rows = [figure("  of it: the graph itself, streaming", alone, total, "us/event") | {"key": "graph_us"}]
@@ -94,8 +129,7 @@ def sum_rows(found: Mapping[str, Taken]) -> list[Row]:
     whole = found["whole"]
 
     def own(way: str) -> float:
-        taken = found[way]
-        return (taken.way - taken.collected) * whole.alone / taken.alone
+        return found[way].own * whole.own_alone / found[way].own_alone
 
     parts = {name: own(name) for name in ALONE}
     added = own("adapted") + parts["driven"] + whole.collected

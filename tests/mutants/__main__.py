@@ -1,10 +1,13 @@
-"""`make mutants`: one fault at a time, and the tests that run its lines; ends with the share that was noticed.
+"""`make mutants`: one fault at a time, and the tests that run its lines; ends with the shares that were noticed.
+
+A fault is noticed near when a test that mirrors its file fails or does not end with it, twice, and passes without;
+noticed far when another test of the room does. It survives when every test of the room that runs its lines passes; when
+some of them had no time (`--budget`), it is CUT, and counts as not noticed.
 
 `--only leases` narrows the areas, `--sample 120 --seed 7` takes faults made by rule instead of those that are data,
-`--again` only those that survived last; `--near` measures nothing and runs the tests that mirror a fault's file, `--far`
-chooses from the tests of other rooms too; `--jobs 2` runs so many at once, `--list` only shows them. A fault is noticed when a test does not end or fails with it, twice, and passes without. It survives when every test that runs its lines passes; when some of
-them had no time (`--budget`), it is CUT, and counts as not noticed. Nothing is written to the tree: a fork has the fault in
-its memory. A program that a test starts has none.
+`--every` all of these, each tried once: a list to work from, not a figure. `--grep` narrows all of them, `--again` takes
+only those that survived last, `--near` leaves out the other tests of the room, `--jobs 2` runs so many at once, `--list`
+only shows them. Nothing is written to the tree: a fork has the fault in its memory. A program that a test starts has none.
 """
 
 from __future__ import annotations
@@ -27,25 +30,19 @@ from unittest.mock import patch
 import coverage
 import pytest
 
-from tests.mutants.fault import ROOT, Fault
+from tests.mutants.fault import ROOT, Fault, near, room_of
 from tests.mutants.planting import functions, plant, plant_constants
-from tests.mutants.reach import KEPT, Near, Reach, measuring, remember, tried_last, trying
-from tests.mutants.rules import sample
+from tests.mutants.reach import KEPT, Reach, measuring, tried_last, trying
+from tests.mutants.rules import every, sample
 from tests.mutants.running import RESULTS, Child, Results, far, in_children, ordered, run_test
 
 AREAS = (
     *("durability", "leases", "authorization", "redaction", "queueing", "keeping", "webhooks"),
     *("writing", "catching_up", "hosting", "edges", "seams"),
 )
-ROOMS = (  # with `--far`, whatever the faults
-    *(f"tests/slim/{room}" for room in ("log", "stores", "redaction", "archive")),
-    "tests/broadcast/hub",
-    *(f"tests/app/{room}" for room in ("http", "runs", "nodes", "webhooks", "keeping", "tenants", "host")),
-)
 SURVIVORS = KEPT / "survivors"
-PATIENCE = 20.0  # seconds, and five times what a test takes: beyond it, the fault is noticed
+PATIENCE = 10.0  # seconds, and ten times what a test takes: beyond it, the fault is noticed
 NOTICED, SURVIVES, HANGS = 1, 0, -signal.SIGALRM
-NO_TIME = 2  # the budget is spent, and no test has failed
 NO_TEST = (5,)  # pytest's own answer when it finds none
 WORDS = {NOTICED: "noticed", SURVIVES: "SURVIVES", HANGS: "hangs"}
 
@@ -56,12 +53,11 @@ class Trials:
     def __init__(
         self, asked: argparse.Namespace, faults: tuple[Fault, ...], at_import: coverage.Coverage
     ) -> None:
-        self._jobs: int = asked.jobs
-        self._budget: float = asked.budget
-        self._near: bool = asked.near
+        self._asked = asked
         self._began = dict[str, float]()  # by the key of a fault
         self._faults = faults
         self._at_import = at_import
+        self._near = 0
         self.survivors = 0
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -78,7 +74,8 @@ class Trials:
         found = functions()
         gc.collect()
         gc.freeze()
-        reach = Near.over(items) if self._near else Reach.over(items, self._jobs, self._budget)
+        jobs = self._asked.jobs
+        reach = Reach.over(items, jobs, self._asked.budget)
         self._seen, began = Counter[str](), time.monotonic()
         waiting = list(reversed(self._faults))
         while waiting:
@@ -86,31 +83,43 @@ class Trials:
                 Child(self._trial(each, reach, found[str(ROOT / each.path)], ran[each.path]), each)
                 for each in self._taken(waiting)
             )
-            for fault, answer in in_children(work, self._jobs):
+            for fault, answer in in_children(work, jobs):
                 name = tried_last(fault) if answer in (NOTICED, HANGS) else ""
-                if name and not self._is_sound(reach, name, fault, found[str(ROOT / fault.path)]):
+                if (
+                    name
+                    and not self._asked.every
+                    and not self._is_sound(reach, name, fault, found[str(ROOT / fault.path)])
+                ):
                     reach.seconds.pop(name, None)
                     waiting.append(fault)
                 else:
                     if name:
-                        remember(fault, name)
+                        reach.remember(fault, name)
                     self._report(fault, answer, reach)
         total, self.survivors = self._seen.total(), self._seen["SURVIVES"] + self._seen["CUT"]
-        share = 100 * (1 - self.survivors / max(total, 1))
-        print(f"{total - self.survivors} of {total} noticed ({share:.1f} %); {dict(self._seen)}")
+        for what, count in (("near", self._near), ("in the room", total - self.survivors)):
+            print(f"{count} of {total} noticed {what} ({100 * count / max(total, 1):.1f} %)")
+        print(dict(self._seen))
         print(f"{time.monotonic() - began:.0f} seconds")
 
-    def _report(self, fault: Fault, answer: int, reach: Reach | Near) -> None:
-        survives, cut = answer in (SURVIVES, NO_TIME, *NO_TEST), reach.cut(fault) or answer == NO_TIME
-        word = (
-            "CUT" if survives and cut else WORDS.get(SURVIVES if survives else answer, f"noticed ({answer})")
-        )
+    def _report(self, fault: Fault, answer: int, reach: Reach) -> None:
+        survives, name = answer in (SURVIVES, *NO_TEST), tried_last(fault)
+        tests = self._tests(reach, fault)
+        word = WORDS.get(answer, f"noticed ({answer})")
+        if survives:
+            word = "CUT" if reach.cut(fault) and not self._asked.near else "SURVIVES"
+        elif not name or reach.is_near(name, fault):
+            self._near += 1
+        else:
+            word += " far"
         self._seen[word] += 1
-        ran = len(reach.tests(fault))
-        why = f"{ran} of {ran + cut} tests" if survives else tried_last(fault)
+        why = f"{len(tests)} tests, {reach.cut(fault)} cut" if survives else name
         print(f"{word} {time.monotonic() - self._began[fault.key]:.0f} s, {why}: {fault}", flush=True)
         kept = survivors() - {fault.key} | ({fault.key} if survives else set())
         SURVIVORS.write_text("\n".join(sorted(kept)))
+
+    def _tests(self, reach: Reach, fault: Fault) -> list[pytest.Item]:
+        return reach.tests(fault, only_near=self._asked.near)
 
     def _taken(self, waiting: list[Fault]) -> Iterator[Fault]:
         while waiting:
@@ -118,9 +127,9 @@ class Trials:
             self._began[fault.key] = time.monotonic()
             yield fault
 
-    def _is_sound(self, reach: Reach | Near, name: str, fault: Fault, found: list[FunctionType]) -> bool:
+    def _is_sound(self, reach: Reach, name: str, fault: Fault, found: list[FunctionType]) -> bool:
         """Whether the test passes without the fault, and fails with it once more; each in a fork of its own."""
-        item, limit = reach.items[name], 2 * (PATIENCE + 5 * reach.seconds.get(name, 1.0))
+        item, limit = reach.items[name], 2 * (PATIENCE + 10 * reach.seconds.get(name, 1.0))
 
         def passes(said: Results) -> int:
             run_test(item, far(item), limit)
@@ -140,9 +149,9 @@ class Trials:
         return sound == 0 and faulty in (NOTICED, HANGS)
 
     def _trial(
-        self, fault: Fault, reach: Reach | Near, found: list[FunctionType], ran: set[int]
+        self, fault: Fault, reach: Reach, found: list[FunctionType], ran: set[int]
     ) -> Callable[[Results], int]:
-        items = reach.tests(fault)
+        items = self._tests(reach, fault)
         trying(fault, "")
 
         def run(said: Results) -> int:
@@ -153,14 +162,9 @@ class Trials:
                     plant_constants(ROOT / fault.path, fault.applied(), _module(fault))
             except LookupError:
                 return _anew(fault, items)
-            end = (
-                time.monotonic() + self._budget if self._near else float("inf")
-            )  # else they were chosen by it
             for item, after in ordered(items):
-                if time.monotonic() > end:
-                    return NO_TIME
                 trying(fault, item.nodeid)
-                run_test(item, after, PATIENCE + 5 * reach.seconds.get(item.nodeid, 1.0))
+                run_test(item, after, PATIENCE + 10 * reach.seconds.get(item.nodeid, 1.0))
                 if said.took_failure():
                     return NOTICED
             return SURVIVES
@@ -206,32 +210,30 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="only those that survived last")
     parser.add_argument("--grep", default="", help="only faults whose text or path has this in it")
-    parser.add_argument(
-        "--tests", default="", help="the tests to choose from; else the rooms of the faults' files"
-    )
-    parser.add_argument(
-        "--near", action="store_true", help="measure nothing: only tests that mirror the file"
-    )
-    parser.add_argument("--far", action="store_true", help="choose from the other risky rooms' tests too")
+    parser.add_argument("--every", action="store_true", help="all faults made by rule, each tried once")
+    parser.add_argument("--near", action="store_true", help="only tests that mirror the file")
     parser.add_argument("--budget", type=float, default=120.0, help="seconds of tests for one fault")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true")
     asked = parser.parse_args()
     areas = (importlib.import_module(f"tests.mutants.{area}").FAULTS for area in asked.only.split(","))
-    every = (
-        sample(asked.sample, asked.seed) if asked.sample else tuple(each for area in areas for each in area)
-    )
-    last = survivors() if asked.again else None
-    faults = tuple(each for each in every if asked.grep in str(each) and (last is None or each.key in last))
+    by_rule = asked.every or asked.sample
+    faults = every() if by_rule else tuple(each for area in areas for each in area)
+    if asked.grep:
+        faults = tuple(each for each in faults if asked.grep in str(each))
+    if asked.sample:
+        faults = sample(faults, asked.sample, asked.seed)
+    if asked.again:
+        last = survivors()
+        faults = tuple(each for each in faults if each.key in last)
     for fault in faults:
         compile(fault.applied(), fault.path, "exec")
         if asked.list:
             print(fault)
     if asked.list:
         return 0
-    mirrors = {str(module) for fault in faults for module in fault.near()}
-    rooms = {*(fault.room.as_posix() for fault in faults), *(ROOMS if asked.far else ())}
-    tests = asked.tests.split() or sorted(mirrors if asked.near else rooms)
+    mirrors = {str(module) for fault in faults for module in near(fault.path)}
+    tests = sorted(mirrors if asked.near else {room_of(fault.path).as_posix() for fault in faults})
     KEPT.mkdir(parents=True, exist_ok=True)
     sys.path[:0] = [str(ROOT)]
     at_import = measuring(str(Path(tempfile.mkdtemp()) / "import"))

@@ -12,8 +12,8 @@ FAULTS: tuple[Fault, ...] = (
         LOG + "batches.py",
         ("        while self._send_next():", "        if self._send_next():"),
         (
-            "            await self._answered()\n        self._cancel_retry()",
-            "            break\n        self._cancel_retry()",
+            "        while self._send_next():\n            await self._answered()",
+            "        while self._send_next():\n            break",
         ),
         (
             "            self._retry = asyncio.get_running_loop().call_later(RETRY_MS / 1000, self.arm)",
@@ -27,7 +27,10 @@ FAULTS: tuple[Fault, ...] = (
             "            events, self._fresh = tuple(self._fresh), []",
             "            events, self._fresh = tuple(self._fresh[:256]), []",
         ),
-        ("lease.last_seq + 1\n            self._epoch", "lease.last_seq\n            self._epoch"),
+        (
+            "self.lease, self._next = lease, lease.last_seq + 1",
+            "self.lease, self._next = lease, lease.last_seq",
+        ),
         ("place = run.number or run.new or 0", "place = run.new or run.number or 0"),
         ("        self.run.number = number\n", "        pass\n"),
         (
@@ -112,7 +115,6 @@ FAULTS: tuple[Fault, ...] = (
             "                    seen = now\n",
         ),
         ("            self._wakeups.wake(topic)", "            pass"),
-        ('        if self._mode == "ro":\n            raise refusals.read_only(self._path)\n', ""),
     ),
     *faults(
         STORES + "sql/sql_store.py",

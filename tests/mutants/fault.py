@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -33,26 +35,20 @@ class Fault:
         first = text.count("\n", 0, at) + 1
         return range(first, first + self.old.rstrip("\n").count("\n") + 1)
 
+    def around(self) -> range:
+        """The lines of the function that holds the fault, or of the whole file."""
+        lines, tree = self.lines(), ast.parse(self.sound())
+        found = range(1, len(self.sound().splitlines()) + 1)
+        for node in ast.walk(tree):  # outer ones first
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno <= lines[0]:
+                inside = range(node.body[0].lineno, (node.end_lineno or 0) + 1)
+                found = inside if lines[-1] in inside else found
+        return found
+
     @property
     def key(self) -> str:
         """Names it among all faults."""
         return sha256(str(self).encode()).hexdigest()[:16]
-
-    @property
-    def room(self) -> Path:
-        """The folder of the tests that mirror the file's room."""
-        house, _, _, *rooms = Path(self.path).parent.parts
-        found = Path("tests", house, *rooms)
-        while not (ROOT / found).is_dir():
-            found = found.parent
-        return found
-
-    def near(self) -> list[Path]:
-        """The test modules of the file's room that begin with its name or import from it; without any, all of them."""
-        modules, stem = sorted((ROOT / self.room).glob("test_*.py")), Path(self.path).stem
-        near = [each for each in modules if each.stem.startswith(f"test_{stem}")]
-        near += [each for each in modules if each not in near and f".{stem} import " in each.read_text()]
-        return near or modules
 
     def sound(self) -> str:
         return (ROOT / self.path).read_text()
@@ -62,6 +58,25 @@ class Fault:
 
     def __str__(self) -> str:
         return f"{self.path}:{self.lines()[0]}: {self.old!r} -> {self.new!r}"
+
+
+@cache
+def room_of(path: str) -> Path:
+    """The folder of the tests that mirror a file's room."""
+    house, _, _, *rooms = Path(path).parent.parts
+    found = Path("tests", house, *rooms)
+    while not (ROOT / found).is_dir():
+        found = found.parent
+    return found
+
+
+@cache
+def near(path: str) -> tuple[Path, ...]:
+    """The test modules of a file's room that begin with its name or import from it; without any, all of them."""
+    modules, stem = sorted((ROOT / room_of(path)).glob("test_*.py")), Path(path).stem
+    found = [each for each in modules if each.stem.startswith(f"test_{stem}")]
+    found += [each for each in modules if each not in found and f".{stem} import " in each.read_text()]
+    return tuple(found or modules)
 
 
 def faults(path: str, *pairs: tuple[str, str]) -> tuple[Fault, ...]:

@@ -111,7 +111,7 @@ FAULTS: tuple[Fault, ...] = (
             'if len({each.id for each in history}) < len(history) or "state"',
             'if "state"',
         ),
-        ("or last is None or self._snapshot_seq < last.seq:", "or last is None:"),
+        ("or state is None or self._snapshot_seq < last.seq:", "or state is None:"),
     ),
     *faults(
         "app/runcast/app/runs/run_slots.py",

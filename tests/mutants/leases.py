@@ -110,8 +110,8 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         SQL + "statements.py",
         (
-            "OR runcast_threads.until < ?)\nRETURNING id, epoch, token, last_seq",
-            "OR runcast_threads.until <= ?)\nRETURNING id, epoch, token, last_seq",
+            "OR runcast_threads.until < ?\n    AND (substr",
+            "OR runcast_threads.until <= ?\n    AND (substr",
         ),
         ("token = runcast_threads.token + 1,\n    epoch", "token = runcast_threads.token,\n    epoch"),
         ("WHERE runcast_threads.epoch <> ''\n  AND (runcast", "WHERE (runcast"),
@@ -173,17 +173,15 @@ FAULTS: tuple[Fault, ...] = (
     ),
     *faults(
         "slim/runcast/slim/stores/memory.py",
-        (
-            "if thread.owner not in (None, owner) and (thread.until or 0) >= now:",
-            "if thread.owner not in (None, owner) and (thread.until or 0) > now:",
-        ),
+        ("if half or thread.holder(now) not in (None", "if half or thread.holder(now + 1) not in (None"),
+        ("if half or thread.holder(now) not in (None", "if thread.holder(now) not in (None"),
         ("(thread.owner, thread.token) != (batch.owner, batch.token)", "thread.owner != batch.owner"),
         ("(thread.owner, thread.token) != (lease.owner, lease.token)", "thread.owner != lease.owner"),
         ("                thread.until = until\n", "                pass\n"),
         ("        cut = self._truncate(thread)", "        cut = ()"),
         (
-            "        if thread is not None and thread.owner is not None and (thread.until or 0) >= now:",
-            "        if thread is not None and thread.owner is None:",
+            "if thread is not None and thread.holder(now) is not None:",
+            "if thread is not None and thread.owner is None:",
         ),
         ("            thread.owner = None\n        self._wakeups", "            pass\n        self._wakeups"),
     ),
@@ -268,10 +266,8 @@ FAULTS: tuple[Fault, ...] = (
     ),
     *faults(
         "app/runcast/app/nodes/note_lease.py",
-        ("            if not self._notes.is_over(note):\n                return False\n", ""),
-        (
-            "        if self._note is not None:\n            await self._notes.take(self._note)\n            self._note = None",
-            "        self._note = None",
-        ),
+        ("if note.body != self._own and not self._notes.is_over(note):", "if False:"),
+        ("if note.body != self._own and not self._notes.is_over(note):", "if note.body != self._own:"),
+        ("                if note.body == self._own:\n                    await", "                await"),
     ),
 )

@@ -11,7 +11,7 @@ import gc
 import importlib.machinery
 import signal
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -35,14 +35,17 @@ def functions() -> dict[str, list[FunctionType]]:
 def plant(path: Path, text: str, found: list[FunctionType]) -> None:
     """Give the functions the code of the text. `LookupError` where that would not be all of the change."""
     sound, faulty = (
-        list(_codes(compile(each, str(path), "exec", dont_inherit=True))) for each in (path.read_text(), text)
+        _named(compile(each, str(path), "exec", dont_inherit=True)) for each in (path.read_text(), text)
     )
-    if [_shape(each) for each in sound] != [_shape(each) for each in faulty]:
+    if _imported(sound) != _imported(faulty):
         raise LookupError(path)
-    swapped = dict(zip(sound, faulty, strict=True))
-    codes = [swapped[each.__code__] for each in found]
+    names = {code: name for name, code in sound.items()}
+    codes = [faulty.get(names[each.__code__]) for each in found]
     for function, code in zip(found, codes, strict=True):
-        function.__code__ = code
+        if code is None or code.co_freevars != function.__code__.co_freevars:
+            raise LookupError(path)
+    for function, code in zip(found, codes, strict=True):
+        function.__code__ = code  # type: ignore[assignment]  # none is None
 
 
 def plant_constants(path: Path, text: str, module: ModuleType) -> None:
@@ -85,17 +88,27 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(each)
 
 
-def _shape(code: CodeType) -> object:
-    """What has to stay. Of a module or a class, also what it does when it is imported, but for the functions it makes."""
-    shape = (code.co_qualname, code.co_freevars)
-    if code.co_flags & _OPTIMIZED:
-        return shape
-    return (
-        *shape,
-        code.co_code,
-        code.co_names,
-        [each for each in code.co_consts if not isinstance(each, CodeType)],
-    )
+def _named(code: CodeType) -> dict[tuple[str, int], CodeType]:
+    """All code in this code by its name, and which one of that name it is."""
+    seen, named = Counter[str](), dict[tuple[str, int], CodeType]()
+    for each in _codes(code):
+        named[each.co_qualname, seen[each.co_qualname]] = each
+        seen[each.co_qualname] += 1
+    return named
+
+
+def _imported(named: dict[tuple[str, int], CodeType]) -> object:
+    """What a module and its classes do when they are imported, but for the functions they make."""
+    return [
+        (
+            name,
+            code.co_code,
+            code.co_names,
+            [each for each in code.co_consts if not isinstance(each, CodeType)],
+        )
+        for name, code in named.items()
+        if not code.co_flags & _OPTIMIZED
+    ]
 
 
 _CONSTANTS = (str, int, float)

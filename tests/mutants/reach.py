@@ -1,4 +1,4 @@
-"""Which tests run which lines, how long each takes, and which fail without any fault; or only which ones stand near.
+"""Which tests run which lines, how long each takes, and which fail without any fault.
 
 Measured once for a test's module, and kept below `build/` until that changes. A source may change meanwhile: its lines are
 found again by their text, and a new line counts as reached by whatever reached the one above it. A test that fails without
@@ -21,7 +21,7 @@ from pathlib import Path
 import coverage
 import pytest
 
-from tests.mutants.fault import ROOT, Fault
+from tests.mutants.fault import ROOT, Fault, near
 from tests.mutants.running import Child, Results, in_children, ordered, run_test
 
 HOUSES = ("adapters", "slim", "broadcast", "app")
@@ -85,6 +85,8 @@ class Reach:
     items: dict[str, pytest.Item]
     budget: float  # seconds of tests for one fault
     by_path: dict[str, dict[int, list[str]]] = field(default_factory=dict[str, dict[int, list[str]]])
+    quickest: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    noticed: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
 
     @classmethod
     def over(cls, items: list[pytest.Item], jobs: int, budget: float) -> Reach:
@@ -102,43 +104,68 @@ class Reach:
         seconds = {name: spent for part in parts for name, spent in part.seconds.items()}
         return cls(parts, seconds, {item.nodeid: item for item in items}, budget)
 
-    def tests(self, fault: Fault) -> list[pytest.Item]:
+    def tests(self, fault: Fault, *, only_near: bool = False) -> list[pytest.Item]:
         """Tests that run a line of the fault; where it is no function's, those that use the file. Beyond the budget they
-        are cut."""
+        are cut; `only_near` leaves only those that mirror the file."""
         chosen, spent = list[pytest.Item](), 0.0
         for name in self._in_order(fault):
             spent += self.seconds[name]
-            if spent > self.budget and chosen:
+            if (only_near and not self.is_near(name, fault)) or (spent > self.budget and chosen):
                 break
             chosen.append(self.items[name])
         return chosen
 
+    def is_near(self, name: str, fault: Fault) -> bool:
+        """Whether a test mirrors the file of the fault: its module does, or it runs over the file, as a contract's do."""
+        runs_over = name.partition("[")[2].rstrip("]").split("-")
+        return self.items[name].path in near(fault.path) or Path(fault.path).stem in runs_over
+
     def _in_order(self, fault: Fault) -> list[str]:
-        """First the tests that noticed faults of the file, then those that mirror it, those of its room, and others; the
-        quick ones of each first, and last those that run the same lines of the file as a quicker one."""
-        place, before, names = Path(fault.path), noticing(fault), self._names(fault)
-        mirrored, room = f"test_{place.stem}.py", f"/{place.parent.name}/"
-        lines = defaultdict[str, list[int]](list)
-        for line, found in sorted(self._by_line(fault.path).items()):
-            for name in found:
-                lines[name].append(line)
+        """First the tests that mirror the file; of each kind first those that noticed most faults of it in the least
+        time, and last those that run the same lines of the file as a quicker one."""
+        seconds, before, first = self.seconds, self._noticing(fault.path), self._first(fault.path)
 
-        def ring(name: str) -> int:
-            return 0 if before[name] or mirrored in name else 1 if room in name else 2
+        def rank(name: str) -> tuple[bool, bool, float]:
+            cost = seconds[name] / (1 + before[name])
+            return not self.is_near(name, fault), not (before[name] or name in first), cost
 
-        likely = sorted(names, key=lambda name: (ring(name), self.seconds[name] / (1 + before[name])))
-        first = {tuple(lines[name]): name for name in reversed(likely)}
-        return sorted(likely, key=lambda name: (first[tuple(lines[name])] != name, ring(name)))
+        return sorted(self._names(fault), key=rank)
+
+    def _first(self, path: str) -> set[str]:
+        """The quickest of all tests that run the same lines of a source."""
+        if path not in self.quickest:
+            lines = defaultdict[str, list[int]](list)
+            for line, found in sorted(self._by_line(path).items()):
+                for name in found:
+                    lines[name].append(line)
+            known = sorted(lines.keys() & self.seconds.keys(), key=self.seconds.__getitem__, reverse=True)
+            self.quickest[path] = set({tuple(lines[name]): name for name in known}.values())
+        return self.quickest[path]
+
+    def _noticing(self, path: str) -> Counter[str]:
+        """The tests that noticed faults of the file, and how many of them."""
+        if path not in self.noticed:
+            lines = NOTICES.read_text().splitlines() if NOTICES.exists() else ()
+            rows = (line.split("\t") for line in lines)
+            self.noticed[path] = Counter(name for at, name, _ in rows if at == path)
+        return self.noticed[path]
+
+    def remember(self, fault: Fault, name: str) -> None:
+        """A test has noticed a fault."""
+        self._noticing(fault.path)[name] += 1
+        with NOTICES.open("a") as notices:
+            notices.write(f"{fault.path}\t{name}\t{fault.key}\n")
 
     def cut(self, fault: Fault) -> int:
         """The number of tests that would run a line of the fault, and for which there is no time."""
         return len(self._names(fault)) - len(self.tests(fault))
 
     def _names(self, fault: Fault) -> set[str]:
-        by_line = self._by_line(fault.path)
-        known = self.seconds.keys() & self.items.keys()
-        names = {name for line in fault.lines() for name in by_line.get(line, ())} & known
-        return names or {name for found in by_line.values() for name in found} & known
+        by_line, known = self._by_line(fault.path), self.seconds.keys() & self.items.keys()
+        for lines in (fault.lines(), fault.around()):
+            if names := {name for line in lines for name in by_line.get(line, ())} & known:
+                return names
+        return set()
 
     def _by_line(self, path: str) -> dict[int, list[str]]:
         if path not in self.by_path:
@@ -149,34 +176,6 @@ class Reach:
         return self.by_path[path]
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
-    """Nothing is measured: the tests of the modules that mirror a fault's file."""
-
-    items: dict[str, pytest.Item]
-    seconds: dict[str, float]  # unknown, but for those that fail without a fault: these have none
-
-    @classmethod
-    def over(cls, items: list[pytest.Item]) -> Near:
-        return cls({item.nodeid: item for item in items}, {item.nodeid: 1.0 for item in items})
-
-    def tests(self, fault: Fault) -> list[pytest.Item]:
-        """In the order of their modules."""
-        near = fault.near()
-        return [self.items[name] for name in self.seconds if self.items[name].path in near]
-
-    def cut(self, fault: Fault) -> int:
-        """None is left out."""
-        return 0
-
-
-def noticing(fault: Fault) -> Counter[str]:
-    """The tests that noticed faults of the same file, and how many of them."""
-    lines = NOTICES.read_text().splitlines() if NOTICES.exists() else ()
-    rows = (line.split("\t") for line in lines)
-    return Counter(name for path, name, _ in rows if path == fault.path)
-
-
 def trying(fault: Fault, name: str) -> None:
     """Write down which test is about to run with a fault, for when its process is killed."""
     (KEPT / f"trying-{fault.key}").write_text(name)
@@ -185,11 +184,6 @@ def trying(fault: Fault, name: str) -> None:
 def tried_last(fault: Fault) -> str:
     """The test that ran last with this fault."""
     return (KEPT / f"trying-{fault.key}").read_text()
-
-
-def remember(fault: Fault, name: str) -> None:
-    with NOTICES.open("a") as notices:
-        notices.write(f"{fault.path}\t{name}\t{fault.key}\n")
 
 
 def _measured(items: list[pytest.Item], place: Path) -> Callable[[Results], int]:

@@ -10,8 +10,8 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         REDACTION + "stream_redactor.py",
         (
-            '                and fields["metadata"] is None\n                and fields["raw_event"] is None\n                and not event.__pydantic_extra__\n            ):\n                recent',
-            '                and fields["raw_event"] is None\n                and not event.__pydantic_extra__\n            ):\n                recent',
+            'bare = fields["metadata"] is None and fields["raw_event"] is None and',
+            'bare = fields["raw_event"] is None and',
         ),
         (
             "            and not (_carries(event) and (data is None or self._may_hold(data)))\n",
@@ -21,14 +21,10 @@ FAULTS: tuple[Fault, ...] = (
             "    if event.metadata is not None or event.raw_event is not None or event.__pydantic_extra__:",
             "    if event.metadata is not None or event.raw_event is not None:",
         ),
-        ("    return part == _CHUNK and event.__dict__[name] is not None", "    return False"),
+        ("            if bare and fields[content] is None:", "            if bare:"),
         (
-            "                fields[content] is None\n                and",
-            "                True\n                and",
-        ),
-        (
-            "        elif part == _START:\n            self._streams = ({}, {}, {})\n        else:",
-            "        elif part != _START:",
+            "        if part == START:\n            self._streams = ({}, {}, {})\n        elif data",
+            "        if data",
         ),
         ("        out = self._before(event)\n", "        out = []\n"),
         ("        if self._always or len(delta) > CONTEXT or", "        if len(delta) > CONTEXT or"),
@@ -47,7 +43,7 @@ FAULTS: tuple[Fault, ...] = (
         ("            for drawer in (0, 1, 2)\n", "            for drawer in (0, 1)\n"),
         ("        return self._release(drawer, key, forget=True)", "        return []"),
         ("return [*self._release(0, event.message_id), *self._release(1, event.message_id)]", "return []"),
-        ("        return self.close() if isinstance(event, _RESTATES) else []", "        return []"),
+        ("        return self.close() if isinstance(event, RESTATES) else []", "        return []"),
         (
             'name not in ("metadata", "raw_event", "type", "delta")',
             'name not in ("raw_event", "type", "delta")',
@@ -57,15 +53,18 @@ FAULTS: tuple[Fault, ...] = (
             "        released = text[since:wait] if not inside else self._redactor.replaced(text[since:wait], inside[:1])\n",
         ),
         (
-            "            return self._redact_event(event, data) if data is None or self._may_hold(data) else event",
-            "            return event",
+            "        return (self._redact_event(event, data) if data is None or self._may_hold(data) else event,)",
+            "        return (event,)",
         ),
         (
-            "            if self._may_hold(data):\n                return self._redact_event(event, data)\n",
+            "        if data is None or self._may_hold(data):\n            return self._redact_event(event, data)\n",
             "",
         ),
-        ("        if outline not in self._familiar.outlines:", "        if False:"),
-        ("        if len(self._harmless) < REMEMBERED:", "        if True:"),
+        (
+            "        if data is not None and data.translate(OUTLINE) in self._outlines:",
+            "        if data is not None:",
+        ),
+        ("        remembers = len(self._openers) < REMEMBERED", "        remembers = True"),
     ),
     *faults(
         REDACTION + "outline.py",
@@ -126,11 +125,14 @@ FAULTS: tuple[Fault, ...] = (
             "            return True\n        if value",
         ),
         ("            return not is_schema_text(value)", "            return True"),
-        ("return not (itself or is_harmless(value) or", "return not (itself or is_reference(value) or"),
-        ("_is_compared(lead, value) or _is_prose(text, found))", "_is_compared(lead, value))"),
-        ("is_harmless(value) or _is_compared(lead, value)", "is_harmless(value)"),
-        (" or self.mentions(unescaped(data)))", ")"),
-        ("        if _UNEQUAL.search(lead.group()) and not looks_unlike_a_word(value):", "        if False:"),
+        ("        if is_harmless(value) or ((", "        if is_reference(value) or (("),
+        ("        if _is_prose(text, found):\n            return False\n", ""),
+        ('(("==" in operator or "!=" in operator) and _is_compared(value))', "False"),
+        (' or (b"\\\\" in data and self.mentions(unescaped(data)))', ""),
+        (
+            '        if ("!=" in operator or "===" in operator) and not looks_unlike_a_word(value):',
+            "        if False:",
+        ),
         ("        elif each.end > last.end:", "        elif False:"),
         (
             "                if match[group] and (check is None or check(match.group())):",

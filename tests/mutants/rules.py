@@ -1,36 +1,40 @@
 """Faults made by rule and not by eye: every place of the risky files where a rule fits, and a sample of them by a seed.
 
 A rule changes one thing inside a function: a comparison, a bound, a number, a guard, a call, an order. Texts, logging and
-annotations stay as they are.
+annotations stay as they are, and so does what means the same the other way round: the order in `min`, a constant after `or`.
 """
 
 from __future__ import annotations
 
 import ast
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.mutants.fault import ROOT, Fault
 
-RISKY = (
+RISKY = (  # what would hurt a user most comes first
     "slim/runcast/slim/log/*.py",
-    "slim/runcast/slim/stores/sqlite.py",
-    "slim/runcast/slim/stores/postgres.py",
+    "slim/runcast/slim/stores/*.py",
     "slim/runcast/slim/stores/sql/*.py",
-    "slim/runcast/slim/redaction/*.py",
+    "app/runcast/app/host/launch.py",
+    "app/runcast/app/runs/*.py",
+    "app/runcast/app/nodes/*.py",
+    "app/runcast/app/tenants/*.py",
     "broadcast/runcast/broadcast/hub/access.py",
-    "broadcast/runcast/broadcast/hub/hub.py",
     "broadcast/runcast/broadcast/hub/gate.py",
     "broadcast/runcast/broadcast/hub/signatures.py",
+    "broadcast/runcast/broadcast/hub/fanout.py",
+    "broadcast/runcast/broadcast/hub/hub.py",
+    "slim/runcast/slim/redaction/*.py",
+    "slim/runcast/slim/archive/transfer.py",
+    "slim/runcast/slim/archive/pruning.py",
     "app/runcast/app/http/route*.py",
     "app/runcast/app/http/site.py",
     "app/runcast/app/http/http_messages.py",
     "app/runcast/app/http/thread_routes.py",
-    "app/runcast/app/nodes/*.py",
     "app/runcast/app/webhooks/*.py",
     "app/runcast/app/keeping/*.py",
-    "app/runcast/app/tenants/*.py",
 )
 COMPARED = {
     ast.Eq: "!=",
@@ -49,10 +53,15 @@ LOGGED = ("LOG", "logger", "warnings", "super", "print")
 Change = tuple[ast.expr | ast.stmt, str]  # what is changed, and what stands there instead
 
 
-def sample(count: int, seed: int) -> tuple[Fault, ...]:
-    """So many of all faults, the same ones for the same seed and sources."""
-    every = [fault for pattern in RISKY for path in sorted(ROOT.glob(pattern)) for fault in faults_of(path)]
-    return tuple(random.Random(seed).sample(every, min(count, len(every))))
+def every() -> tuple[Fault, ...]:
+    """All faults, by file."""
+    paths = dict.fromkeys(path for pattern in RISKY for path in sorted(ROOT.glob(pattern)))
+    return tuple(fault for path in paths for fault in faults_of(path))
+
+
+def sample(faults: Sequence[Fault], count: int, seed: int) -> tuple[Fault, ...]:
+    """So many of the faults, the same ones for the same seed and sources."""
+    return tuple(random.Random(seed).sample(faults, min(count, len(faults))))
 
 
 def faults_of(path: Path) -> Iterator[Fault]:
@@ -109,7 +118,8 @@ def _here(node: ast.AST) -> Iterator[Change]:
         case ast.BoolOp(op=operator, values=values):
             other = " or " if isinstance(operator, ast.And) else " and "
             yield node, f"({other.join(map(_inner, values))})"
-            yield from ((each, "True" if isinstance(operator, ast.And) else "False") for each in values)
+            idle = "True" if isinstance(operator, ast.And) else "False"
+            yield from ((each, idle) for each in values if not isinstance(each, ast.Constant))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield node, _inner(operand)
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in COUNTED and not _is_text(
@@ -139,7 +149,7 @@ def _here(node: ast.AST) -> Iterator[Change]:
             yield node, "pass"
         case ast.Await(value=value):
             yield node, _inner(value)
-        case ast.Call(args=[ast.expr() as one, ast.expr() as two, *_]) if not _starred(one, two):
+        case ast.Call(args=[ast.expr() as one, ast.expr() as two, *_]) if _is_ordered(node):
             yield node, ast.unparse(ast.Call(node.func, [two, one, *node.args[2:]], node.keywords))
         case _:
             pass
@@ -156,8 +166,11 @@ def _inner(node: ast.expr) -> str:
     return f"({ast.unparse(node)})"
 
 
-def _starred(*nodes: ast.expr) -> bool:
-    return any(isinstance(each, ast.Starred) for each in nodes)
+def _is_ordered(call: ast.Call) -> bool:
+    """Whether the first two arguments mean something else the other way round."""
+    return ast.unparse(call.func) not in ("min", "max") and not any(
+        isinstance(each, ast.Starred) for each in call.args[:2]
+    )
 
 
 def _is_text(node: ast.BinOp) -> bool:

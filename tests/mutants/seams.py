@@ -231,7 +231,7 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "slim/runcast/slim/stores/sqlite.py",
         ("            if found != schema.VERSION:\n", "            if found > schema.VERSION:\n"),
-        ("self._reader = writer if alone else await self._connect()", "self._reader = writer"),
+        ("self._reader = writer if self._path == MEMORY else await self._connect()", "self._reader = writer"),
         ("if not _locked(error) or loop.time() > patience:", "if not _locked(error):"),
         ("max(1, self._max_bytes // page)", "max(1, self._max_bytes)"),
         ("while len(self._wakeups) and self._writer is not None:", "while self._writer is not None:"),

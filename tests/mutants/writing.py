@@ -144,8 +144,8 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "slim/runcast/slim/redaction/stream_redactor.py",
         (
-            "                    recent.append(delta)\n                    if len(recent)",
-            "                    if len(recent)",
+            "                        recent.append(delta)\n                        if len(recent)",
+            "                        if len(recent)",
         ),
         (
             '            self._hold(stream, "")\n            stream.muted = True\n',
