@@ -389,6 +389,7 @@ async def test_folders_of_adk_agents_are_served_as_adk_web_does(
         ("odd.py:coroutin", "odd.py has no 'coroutin'; did you mean 'coroutine'?"),
         ("ghost.py:graph", "there is no file ghost.py"),
         ("ghost:graph", "No module named 'ghost'; install it"),
+        ("brokn:graph", "No module named 'brokn'; did you mean 'broken'?"),
         (
             "broken.py:graph",
             "broken.py cannot be imported: ValueError: api_key is missing (.*broken.py, line 2); set",

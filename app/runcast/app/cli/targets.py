@@ -209,6 +209,9 @@ def _remedy(missing: str) -> str:
         module = framework.distributions[0].replace("-", ".")
         if f"{module}.".startswith(f"{missing}."):
             return f'pip install "runcast[{framework.extra}]"'
+    here = (path for path in Path.cwd().iterdir() if path.suffix == ".py" or path.is_dir())
+    if "." not in missing and (near := get_close_matches(missing, [path.stem for path in here], 1)):
+        return f"did you mean {near[0]!r}?"
     return "install it in this environment, or start where it can be imported"
 
 
