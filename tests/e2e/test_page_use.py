@@ -196,3 +196,22 @@ async def test_what_grows_is_not_taken_from_under_a_hand(host: Served, browser: 
         await tab.js("[...document.querySelectorAll('.prose')].at(-1).textContent.trim()")
         == "0 1 2 3 4 5 6 7"
     )
+
+
+async def test_a_narrower_window_keeps_the_newest_in_view(host: Served, browser: Browser) -> None:
+    for n in range(3):
+        await host.cast.say("t1", f"{n} " + "some words " * 300, agent="parrot")
+        await over(host.cast)
+    tab = await browser.tab(f"{host.url}/?thread=t1")
+    await tab.size(1200, 900)
+    left = "(() => { const box = document.querySelector('[data-scroller]'); return box.scrollHeight - box.scrollTop - box.clientHeight })()"
+    await tab.until(f"runcast.view.status === 'completed' && {AT_EASE} && {left} < 2")
+    for width in (360, 1200, 500):
+        await tab.size(width, 900)
+        await tab.until(f"innerWidth === {width}")
+        await tab.until(f"{left} < 2")
+    await tab.js("document.querySelector('[data-scroller]').scrollTop -= 400")
+    await tab.until("document.querySelector('.to-end') !== null")
+    await tab.size(360, 900)
+    await tab.until("innerWidth === 360")
+    await tab.until(f"{left} > 200")

@@ -39,6 +39,7 @@ const NEAR = 80; // pixels from the end within which the newest stays in view
 export function Conversation({ session }: { session: Session }) {
   const scroller = useRef<HTMLDivElement>(null);
   const following = useRef(true);
+  const top = useRef(0);
   const [away, setAway] = useState(false);
   const desk = useDesk();
 
@@ -70,8 +71,10 @@ export function Conversation({ session }: { session: Session }) {
     const box = scroller.current;
     if (box === null) return;
     const near = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
-    following.current = near;
-    setAway(!near);
+    // Only a person moves up; a narrower window makes the conversation longer below, and scrolls too.
+    following.current = near || (following.current && box.scrollTop >= top.current);
+    top.current = box.scrollTop;
+    setAway(!following.current);
   };
 
   const moment = session.moment.value;
