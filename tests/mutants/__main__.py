@@ -16,6 +16,7 @@ import argparse
 import gc
 import importlib
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -209,7 +210,9 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=0, help="so many faults made by rule")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="only those that survived last")
-    parser.add_argument("--grep", default="", help="only faults whose text or path has this in it")
+    parser.add_argument(
+        "--grep", default="", help="only faults in whose path and text this expression is found"
+    )
     parser.add_argument("--every", action="store_true", help="all faults made by rule, each tried once")
     parser.add_argument("--near", action="store_true", help="only tests that mirror the file")
     parser.add_argument("--budget", type=float, default=120.0, help="seconds of tests for one fault")
@@ -220,7 +223,7 @@ def main() -> int:
     by_rule = asked.every or asked.sample
     faults = every() if by_rule else tuple(each for area in areas for each in area)
     if asked.grep:
-        faults = tuple(each for each in faults if asked.grep in str(each))
+        faults = tuple(each for each in faults if re.search(asked.grep, str(each)))
     if asked.sample:
         faults = sample(faults, asked.sample, asked.seed)
     if asked.again:

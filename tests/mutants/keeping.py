@@ -39,10 +39,11 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "slim/runcast/slim/archive/transfer.py",
         ("                now = min(now, self._now - 1)", "                pass"),
-        (
-            'if header.get("epoch") == thread.epoch and header.get("last_seq") == thread.last_seq:',
-            'if header.get("epoch") == thread.epoch:',
-        ),
+        (' or header["last_seq"] > thread.last_seq:', ":"),
+        ("(run.run_id, run.first_seq) == (given", "(run.run_id, self._next) == (given"),
+        ('given.get("mark", run.mark) == run.mark', "True"),
+        ("self._run.last_seq >= self._next - 1", "True"),
+        ("            self._passes = True\n", "            raise\n"),
         ("        return await self._store.delete(lease.key, now=until + 1)\n", "        return True\n"),
         ("                await self._beside.clear(key.thread_id)\n", "                pass\n"),
         ("        if await self._store.renew([lease], until=until):\n            return False\n", ""),

@@ -58,11 +58,14 @@ FAULTS: tuple[Fault, ...] = (
     ),
     *faults(
         "slim/runcast/slim/archive/transfer.py",
-        ('"status": "truncated" if run.status == "in_progress" else run.status', '"status": run.status'),
         (
             'if mark is not None and not (is_mark(mark) and mark.startswith(f"{first_seq}.")):',
             "if mark is not None and not is_mark(mark):",
         ),
+    ),
+    *faults(
+        "slim/runcast/slim/archive/thread_lines.py",
+        ('"status": "truncated" if run.status == "in_progress" else run.status', '"status": run.status'),
         ('            described.pop("mark", None)\n', "            pass\n"),
     ),
     *faults(

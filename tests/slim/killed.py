@@ -29,6 +29,10 @@ class Process:
         result = act()
         return await result if inspect.isawaitable(result) else result
 
+    def kill(self) -> None:
+        """Die at the next step."""
+        self._last = 0
+
     def of(self, store: Store) -> Store:
         """The store, as this process reaches it."""
         return cast("Store", _Reached(self, store))

@@ -1,13 +1,14 @@
-"""Tasks end, also those that drop a cancellation."""
+"""Tasks end, also those that drop a cancellation; heavy work in a thread, and a caller that is cancelled meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
 from runcast.slim import tasks
-from runcast.slim.tasks import end
+from runcast.slim.tasks import beside, end
 
 
 async def test_a_task_that_drops_a_cancellation_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,3 +57,27 @@ async def test_an_error_of_a_task_is_dropped() -> None:
     await asyncio.wait({over})
     await end([over])
     await end([])
+
+
+async def test_heavy_work_gives_its_result_or_its_error():
+    assert await beside(lambda: threading.current_thread() is threading.main_thread()) is False
+    with pytest.raises(ZeroDivisionError):
+        await beside(lambda: 1 / 0)
+
+
+async def test_a_cancelled_caller_waits_until_the_thread_is_done():
+    go_on, done = threading.Event(), []
+
+    def work() -> None:
+        go_on.wait(10)
+        done.append(True)
+
+    task = asyncio.create_task(beside(work))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    await asyncio.sleep(0.05)
+    assert not task.done()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert done == [True]

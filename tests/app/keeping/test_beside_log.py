@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from runcast.app import BadRequest, Cast
 from runcast.app.nodes.handover import RunRequest, input_for
-from runcast.slim import RunLog
+from runcast.slim import Conflict, RunLog
 from runcast.slim.stores import open_store
 from tests.app.keeping.test_thread_archives import content, exported, forged, graph_with, imported, rows_in
 from tests.slim.killed import Killed, Process
@@ -121,3 +122,38 @@ async def test_a_killed_import_is_repeated_with_the_agents_that_it_had(archive: 
         assert content(await exported(cast)) == content(archive[:-2])
         return
     pytest.fail("no checkpoint was stored")
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+async def test_a_killed_import_is_completed_whatever_other_threads_did_meanwhile(is_forgotten: bool) -> None:
+    async with Cast.open("memory://", agents=[graph_with(InMemorySaver())], watch=False) as cast:
+        for thread in ("t1", "t2"):
+            await (await cast.say(thread, "one")).result()
+        both, second = await exported(cast), await exported(cast, "t2")
+    clock, store, saver = Clock(), open_store("memory://"), Saver()
+    clock.pass_ms(2**41)
+    log = RunLog(saver.process.of(store), clock=clock)
+    cast = Cast(log, agents=[graph_with(saver)], work=False)
+
+    async def until_it_dies() -> AsyncIterator[bytes]:
+        for line in both:
+            if line == second[-1]:
+                saver.process.kill()
+            yield line
+
+    with pytest.raises(Killed):
+        await cast.archives.import_all(until_it_dies())
+    clock.pass_ms(60_000)
+    saver.process = Process()
+    async with Cast(RunLog(store, clock=clock), agents=[graph_with(saver)]) as cast:
+        await (await cast.say("t1", "two")).result()
+        if is_forgotten:
+            await cast.forget("t1")
+            with pytest.raises(Conflict, match="'t1' was forgotten"):
+                await imported(cast, both)
+        else:
+            runs = await cast.log.runs("t1")
+            assert (await imported(cast, both)).threads == ["t1", "t2"]
+            assert await cast.log.runs("t1") == runs
+            assert len(runs) == 2
+        assert content(await exported(cast, "t2")) == content(second)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -124,6 +124,113 @@ async def test_an_import_that_lost_its_thread_removes_nothing(store_url: str, ar
         with pytest.raises(Conflict):
             await slow.end
         assert await exported(log) == archive
+
+
+async def goes_on(log: RunLog) -> None:
+    await log.append_many("t0", turn("r3", "later"))
+
+
+async def goes_on_and_is_pruned(log: RunLog) -> None:
+    await goes_on(log)
+    assert (await log.archive.prune(keep_bytes=0, thread_id="t0")).runs == 3
+
+
+@pytest.mark.parametrize("meanwhile", [goes_on, goes_on_and_is_pruned])
+async def test_a_thread_that_went_on_counts_as_imported(
+    store_url: str, archive: list[bytes], meanwhile: Callable[[RunLog], Awaitable[None]]
+) -> None:
+    """Else what a killed import has left of the next thread could only be deleted by hand."""
+    clock = Clock()
+    store = open_store(store_url)
+    process = Process()
+    killed = RunLog(process.of(store), clock=clock)
+    slow = Slow(killed, archive)
+    await slow.stands.wait()
+    process.kill()
+    slow.may_go_on.set()
+    with pytest.raises(Killed):
+        await slow.end
+    async with RunLog(store, clock=clock) as log:
+        await meanwhile(log)
+        here = [line async for line in log.archive.export_lines("t0")]
+        with pytest.raises(Conflict, match="'t1' is being imported"):
+            await log.archive.import_all(lines(*archive))
+        clock.pass_ms(60_000)
+        assert await log.archive.import_all(lines(*archive)) == ["t0", "t1"]
+        assert await exported(log) == [*here, *archive[len(archive) // 2 :]]
+
+
+async def forgotten(log: RunLog) -> None:
+    await log.archive.forget("t0")
+
+
+async def begun_anew(log: RunLog) -> None:
+    await log.archive.begin_anew("t0")
+
+
+async def made_again(log: RunLog) -> None:
+    await log.archive.delete("t0")
+    await log.append_many("t0", turn("r1", "t0"))
+
+
+@pytest.mark.parametrize("meanwhile", [forgotten, begun_anew, made_again])
+async def test_a_thread_that_has_no_place_keeps_no_other_from_its_own(
+    store_url: str, archive: list[bytes], meanwhile: Callable[[RunLog], Awaitable[None]]
+) -> None:
+    first, second = archive[: len(archive) // 2], archive[len(archive) // 2 :]
+    async with make_log(store_url) as log:
+        await log.archive.import_all(lines(*first))
+        await meanwhile(log)
+        entries = await log.entries("t0")
+        with pytest.raises(Conflict, match=r"thread 't0' (was forgotten|exists already)"):
+            await log.archive.import_all(lines(*archive))
+        assert await log.entries("t0") == entries
+        assert [line async for line in log.archive.export_lines("t1")] == second
+        with pytest.raises(
+            Conflict, match=r"^2 threads are not imported, all others are: thread 't0'.*; thread"
+        ):
+            await log.archive.import_all(lines(*first, *first, *second))
+
+
+def with_another(old: bytes, new: bytes) -> Callable[[list[bytes]], list[bytes]]:
+    def changed(archive: list[bytes]) -> list[bytes]:
+        found = [re.sub(old, new, line) for line in archive]
+        assert found != archive
+        return found
+
+    return changed
+
+
+def without_an_entry(archive: list[bytes]) -> list[bytes]:
+    gone = next(n for n, line in enumerate(archive) if b"TEXT_MESSAGE_END" in line)
+    return [*archive[:gone], *archive[gone + 1 :]]
+
+
+def with_a_late_entry(archive: list[bytes]) -> list[bytes]:
+    """The last run of t0 went on in the store that was left."""
+    last = len(archive) // 2
+    entry = next(line for line in reversed(archive[:last]) if b"TEXT_MESSAGE_END" in line)
+    return [*archive[:last], entry, *archive[last:]]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        with_another(rb'"run_id":"r2"', b'"run_id":"r9"'),
+        with_another(rb'"mark":"(\d+)\.', rb'"mark":"\1.x'),
+        with_another(rb'"last_seq":\d+', b'"last_seq":900'),
+        without_an_entry,
+        with_a_late_entry,
+    ],
+)
+async def test_a_thread_that_went_another_way_does_not_count_as_imported(
+    archive: list[bytes], other: Callable[[list[bytes]], list[bytes]]
+) -> None:
+    async with make_log("memory://") as log:
+        await log.archive.import_all(lines(*archive))
+        await goes_on(log)
+        with pytest.raises(Conflict, match="'t0' exists already with other entries"):
+            await log.archive.import_all(lines(*other(archive)))
 
 
 async def test_the_lease_of_an_import_is_renewed(archive: list[bytes]) -> None:

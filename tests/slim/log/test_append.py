@@ -18,12 +18,12 @@ from ag_ui.core import (
     TokenUsage,
 )
 
-from runcast.slim.archive.beside import HEAVY
 from runcast.slim.entry import Entry
 from runcast.slim.errors import Conflict, InvalidStream, LineageError, StoreError
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.redaction.redactor import Redactor
 from runcast.slim.stores import open_store
+from runcast.slim.tasks import HEAVY
 from runcast.slim.wire.codec import AnyEvent, UnknownEvent, encode
 from tests.slim.logs import NOW, THREAD, Clock, Gate, contents, finished, make_log, seqs, started, text, turn
 

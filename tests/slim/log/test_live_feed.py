@@ -14,7 +14,6 @@ import pytest
 from ag_ui.core import CustomEvent
 
 from runcast.slim.archive import pages
-from runcast.slim.archive.beside import HEAVY
 from runcast.slim.entry import Entry
 from runcast.slim.errors import ReaderTooSlow, StoreError
 from runcast.slim.log import live_feed
@@ -22,6 +21,7 @@ from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import MemoryStore
 from runcast.slim.stores.records import Key, StoredThread
 from runcast.slim.stores.wakeups import Watcher
+from runcast.slim.tasks import HEAVY
 from runcast.slim.wire.codec import AnyEvent, decode
 from tests.slim.log.test_writer import Counting
 from tests.slim.logs import THREAD, finished, started, text, turn

@@ -18,8 +18,7 @@ from runcast.app.host.cast import Cast
 from runcast.app.http.page import PageOptions
 from runcast.broadcast.json_bytes import dumps
 from runcast.slim import decode_input
-from runcast.slim.archive.beside import HEAVY, beside
-from runcast.slim.tasks import end
+from runcast.slim.tasks import HEAVY, beside, end
 from runcast.slim.values.identifiers import identifier as checked_identifier
 from runcast.slim.values.type_guards import as_list, as_object
 

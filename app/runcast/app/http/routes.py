@@ -66,7 +66,7 @@ from runcast.app.tenants.tokens import LIFETIME, watch_token
 from runcast.broadcast import Position
 from runcast.broadcast.json_bytes import dumps
 from runcast.slim import UnknownThread, decode_input, encode
-from runcast.slim.archive.beside import HEAVY, beside
+from runcast.slim.tasks import HEAVY, beside
 
 logger = logging.getLogger("runcast.app")
 MOST = 1_000  # envelopes, events or threads in one answer

@@ -17,7 +17,8 @@ import orjson
 from runcast.adapters import Kept, Portable
 from runcast.app.errors import BadRequest
 from runcast.app.keeping.beside_log import BesideLog
-from runcast.slim.archive.transfer import BESIDE
+from runcast.slim import Conflict
+from runcast.slim.archive.transfer import BESIDE, together
 
 if TYPE_CHECKING:
     from runcast.app.host.cast import Cast
@@ -78,19 +79,26 @@ class ThreadArchives:
     async def import_all(self, lines: AsyncIterator[bytes], *, waiting: bool = False) -> Imported:
         """Import an archive of any number of threads; with `waiting`, the messages that wait in them begin here.
 
-        A thread that was imported before and is unchanged stays as it is; what a killed import has left is completed. Of a
-        thread that cannot be imported nothing stays; those before it are whole, and stay.
+        A thread that was imported before stays as it is, however far it went on; what a killed import has left is completed.
+        Of a thread that cannot be imported nothing stays; those before it are whole, and stay. One whose place is taken keeps
+        no other from its own: its `Conflict` is raised when all others are imported.
         """
-        threads, left = list[str](), Counter[str]()
+        threads, left, refused = list[str](), Counter[str](), list[Conflict]()
         first = await anext(lines, None)
         while first is not None:
             part = _Part(first, lines)
             beside = BesideLog(self._cast, part.beside, waiting=waiting)
-            (thread_id,) = await self._cast.log.archive.import_all(part.log(), beside=beside)
-            await beside.finish(thread_id)
-            threads.append(thread_id)
-            left.update(beside.left)
+            try:
+                (thread_id,) = await self._cast.log.archive.import_all(part.log(), beside=beside)
+            except Conflict as error:
+                refused.append(error)
+            else:
+                await beside.finish(thread_id)
+                threads.append(thread_id)
+                left.update(beside.left)
             first = part.next
+        if refused:
+            raise together(refused)
         if not threads:
             raise BadRequest("the archive has no thread")
         return Imported(threads, left)

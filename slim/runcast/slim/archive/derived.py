@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from ag_ui.core import Message, RunErrorEvent
 
-from runcast.slim.archive.beside import beside
 from runcast.slim.archive.blobs import sound_body
 from runcast.slim.archive.info import Compacted
 from runcast.slim.archive.segments import (
@@ -31,6 +30,7 @@ from runcast.slim.folding.conversation import fold
 from runcast.slim.stores import Store
 from runcast.slim.stores.blob_codec import Codec, pack, unpack
 from runcast.slim.stores.records import APART, Blob, BlobInfo, BlobKind, Key, StoredEvent, StoredRun
+from runcast.slim.tasks import beside
 from runcast.slim.wire.codec import AnyEvent, decode
 
 RUNS_AT_ONCE = 50

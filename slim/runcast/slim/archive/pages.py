@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 
 from ag_ui.core import RunStartedEvent
 
-from runcast.slim.archive.beside import HEAVY, beside
 from runcast.slim.archive.derived import Derived
 from runcast.slim.archive.info import RunInfo, ThreadInfo
 from runcast.slim.archive.run_end import usage_of
@@ -19,6 +18,7 @@ from runcast.slim.entry import Entry, unbound
 from runcast.slim.errors import Conflict, UnknownThread
 from runcast.slim.stores import Store
 from runcast.slim.stores.records import Key, NewEvent, Page, StoredEvent, StoredRun, StoredThread
+from runcast.slim.tasks import HEAVY, beside
 from runcast.slim.wire.codec import AnyEvent, decode, encode
 
 

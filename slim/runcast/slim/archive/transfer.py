@@ -1,29 +1,26 @@
-"""A thread as JSON Lines, for import into another store.
+"""Imports threads from the lines that `thread_lines` writes into another store.
 
-Knows the lines: a header, then for every run a line about it and a line for each of its entries, with the bytes of
-the event as they were stored. Does not know files or compression. A thread with pruned runs is exported as the
-content of its segments, and is imported under another epoch with seqs of its own; any other keeps epoch and seqs.
-
-Several threads are exported one after the other, and imported so: each is stored whole, or not at all. Raw parts follow the
-entry they came with. Derived data are not exported: they are made again.
+Several threads are imported one after the other: each is stored whole, or not at all. One whose place is taken keeps no other
+from its own: the lines of all are read before that is an error.
 
 An importer gives the lease of a thread back when all of it is stored. So a thread that an importer's expired lease holds is
-what a killed import has left: the next import removes it and begins again.
+what a killed import has left: the next import removes it and begins again. A thread that is here counts as imported when it
+has the archive's runs first, by their ids and marks, however far it went on since. Does not know files or compression.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from hashlib import sha256
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from contextlib import contextmanager
 from textwrap import shorten
-from typing import Any, Protocol, get_args
+from typing import Protocol, get_args
 
 import orjson
 
-from runcast.slim.archive.derived import Derived
 from runcast.slim.archive.run_end import type_of, usage_of
+from runcast.slim.archive.thread_lines import FORMAT, MARK, PAGE, RAW, WITH_RAWS, Line
 from runcast.slim.entry import is_mark
-from runcast.slim.errors import Conflict, UnknownThread, WireError
+from runcast.slim.errors import Conflict, WireError
 from runcast.slim.stores import Store
 from runcast.slim.stores.records import (
     IMPORTER,
@@ -41,99 +38,14 @@ from runcast.slim.stores.records import (
 from runcast.slim.values.identifiers import identifier
 from runcast.slim.wire.codec import decode, encode
 
-FORMAT, WITH_RAWS = 1, 2  # the second has lines with raw parts too
-PAGE = 1_000
 EDGES: tuple[Edge, ...] = get_args(Edge)
 ENDS: tuple[RunStatus, ...] = ("completed", "failed", "interrupted", "cancelled", "truncated")
 LONGEST_EPOCH = 64  # as readers bring it back
 LONGEST_RUN_ID = 4_096  # a subagent's id holds its parents' ids
 LATEST = 2**53  # milliseconds that every store and every reader can hold
 LONGEST_TITLE, LONGEST_REASON = 1_000, 240  # characters; a reason is one line, whatever it quotes
-MARK, RAW = b',"event":', b',"raw":'
+MOST_NAMED = 3  # threads in one error
 BESIDE = b'{"beside":'  # begins a line of what is kept outside the log; a host imports it
-Line = dict[str, Any]
-
-
-async def export_lines(store: Store, derived: Derived, key: Key) -> AsyncIterator[bytes]:
-    """The lines of a thread, each with its line break."""
-    thread = await store.thread(key)
-    if thread is None:
-        raise UnknownThread(f"there is no thread {key.thread_id!r}")
-    runs = await store.runs(key)
-    whole = not any(run.pruned for run in runs)
-    raws = await store.raws(key, after=0)
-    header: Line = {
-        "runcast": WITH_RAWS if raws else FORMAT,
-        "thread_id": key.thread_id,
-        "whole": whole,
-        "epoch": thread.epoch,
-    }
-    if thread.title is not None:
-        header["title"] = thread.title
-    if not whole:  # another epoch, the same for every export of what is left
-        pruned = [run.run_id for run in runs if run.pruned]
-        header["epoch"] = sha256(orjson.dumps([thread.epoch, thread.last_seq, pruned])).hexdigest()[:32]
-    yield _line(header | {"last_seq": await _length(store, key, runs)})
-    names = {run.seq: run.run_id for run in runs}
-    for run in runs:
-        described = _described(run, names)
-        if not whole:  # its seqs are others there
-            described.pop("mark", None)
-        yield _line({"run": described})
-        last = None if run is runs[-1] else run.last_seq  # a part may come before an entry that never came
-        mine = [raw for raw in raws if run.first_seq <= raw.seq and (last is None or raw.seq <= last)]
-        async for seq, line in _entries(store, derived, key, run):
-            while mine and mine[0].seq < seq:
-                yield _raw_line(mine.pop(0))
-            yield line
-        for raw in mine:
-            yield _raw_line(raw)
-
-
-def _raw_line(raw: NewEvent) -> bytes:
-    return b'{"at":%d,"type":%s%s%s}\n' % (raw.at, orjson.dumps(raw.type), RAW, raw.payload)
-
-
-async def _length(store: Store, key: Key, runs: Sequence[StoredRun]) -> int:
-    """The number of entries that an export of these runs holds, whatever the thread got since they were read."""
-    pruned = {run.seq: run for run in runs if run.pruned}
-    index = await store.blob_index(key, "segment") if pruned else []
-    folded = {info.run: info for info in index if info.run in pruned}
-    saved = [info.seq - pruned[run].first_seq + 1 - info.events for run, info in folded.items()]
-    return max((run.last_seq for run in runs), default=0) - sum(saved)
-
-
-async def _entries(
-    store: Store, derived: Derived, key: Key, run: StoredRun
-) -> AsyncIterator[tuple[int, bytes]]:
-    """The lines of a run, each with its seq here."""
-    after = run.first_seq - 1
-    if run.pruned:
-        segment = (await derived.segments(key, [run]))[run.seq]
-        for at, event in segment.events:
-            yield after, b'{"at":%d%s%s}\n' % (at, MARK, encode(event))
-        after = segment.seq
-    while after < run.last_seq:
-        page = await store.events(key, after=after, upto=run.last_seq, limit=PAGE)
-        for row in page.events:
-            yield row.seq, b'{"seq":%d,"at":%d%s%s}\n' % (row.seq, row.at, MARK, row.payload)
-        after = page.events[-1].seq if page.events else run.last_seq
-
-
-def _described(run: StoredRun, names: dict[int, str]) -> Line:
-    line: Line = {
-        "run_id": run.run_id,
-        "parent": names.get(run.parent_seq or 0),
-        "edge": run.edge,
-        "wire_parent": run.wire_parent,
-        "mark": run.mark or None,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
-        "status": "truncated" if run.status == "in_progress" else run.status,
-        "terminal": run.terminal,
-        "usage": None if run.usage is None else orjson.loads(run.usage),
-    }
-    return {name: value for name, value in line.items() if value is not None}
 
 
 class Beside(Protocol):
@@ -177,7 +89,9 @@ class Importer:
         self._events: list[NewEvent] = []
         self._raws: list[NewEvent] = []
         self._header: Line = {}
-        self._known = False  # the thread of these lines was imported before
+        self._here: _RunsHere | None = None  # of a thread that is here already
+        self._passes = False  # over the lines of a thread that cannot be imported
+        self._refused: list[Conflict] = []
         self.threads: list[str] = []
 
     @property
@@ -186,23 +100,38 @@ class Importer:
         return [] if self._lease is None else [self._lease]
 
     async def read(self, lines: AsyncIterator[bytes]) -> list[str]:
-        """Import all lines; returns the ids of their threads. After an error the caller calls `undo`."""
+        """Import all lines; returns the ids of their threads. After an error the caller calls `undo`.
+
+        A thread whose place is taken is passed over, and the `Conflict` is raised when the others are whole."""
         number = 0
         async for line in lines:
             number += 1
             if not self.threads or line.startswith(b'{"runcast":'):
                 await self._close()
                 header = _header(line)
-                self._known = await self._is_here(header)
-                if not self._known:
-                    await self._open(header)
                 self.threads.append(str(header["thread_id"]))
-            elif not self._known and not line.startswith(BESIDE):
+                with self._passing():
+                    self._here = await self._find(header)
+                    if self._here is None:
+                        await self._open(header)
+            elif not self._passes and not line.startswith(BESIDE):
                 await self._take(line, number)
         if not self.threads:
             raise WireError("no lines", expected="a thread as export writes it")
         await self._close()
+        if self._refused:
+            raise together(self._refused)
         return self.threads
+
+    @contextmanager
+    def _passing(self) -> Generator[None]:
+        """Pass over the thread's lines when it cannot be imported."""
+        self._passes = False
+        try:
+            yield
+        except Conflict as error:
+            self._passes = True
+            self._refused.append(error)
 
     async def _close(self) -> None:
         """The thread is whole: give its lease back."""
@@ -238,16 +167,17 @@ class Importer:
     def _key(self, header: Line) -> Key:
         return Key(self._tenant, str(header["thread_id"]))
 
-    async def _is_here(self, header: Line) -> bool:
-        """Whether this very thread was imported before."""
-        thread = await self._store.thread(self._key(header))
+    async def _find(self, header: Line) -> _RunsHere | None:
+        """The runs of the thread, if it is here already, perhaps with later ones."""
+        key = self._key(header)
+        thread = await self._store.thread(key)
         if thread is None or thread.last_seq == 0 or self._is_left(thread):
-            return False
+            return None
         if _is_importers(thread):
-            raise Conflict(f"thread {header['thread_id']!r} is being imported: try again when that has ended")
-        if header.get("epoch") == thread.epoch and header.get("last_seq") == thread.last_seq:
-            return True
-        raise Conflict(f"thread {header['thread_id']!r} exists already with other entries: delete it first")
+            raise Conflict(f"thread {key.thread_id!r} is being imported: try again when that has ended")
+        if header.get("epoch") != thread.epoch or header["last_seq"] > thread.last_seq:
+            raise _other(key.thread_id)
+        return _RunsHere(await self._store.runs(key))
 
     def _is_left(self, thread: StoredThread) -> bool:
         """Whether a killed import has left the thread as it is."""
@@ -270,6 +200,11 @@ class Importer:
 
     async def _take(self, line: bytes, number: int) -> None:
         try:
+            if self._here is not None:
+                with self._passing():
+                    if not self._here.has(line):
+                        raise _other(self.threads[-1])
+                return
             head, mark, payload = line.rstrip().partition(MARK)
             if RAW in head and not line.startswith(b'{"run":'):  # its payload may hold a mark
                 self._take_raw(line)
@@ -342,6 +277,41 @@ class Importer:
         return await self._store.append(batch)
 
 
+class _RunsHere:
+    """The runs of a thread that is here already, and how far an archive's lines are the same."""
+
+    def __init__(self, runs: Sequence[StoredRun]) -> None:
+        self._runs = iter(runs)
+        self._run: StoredRun | None = None
+        self._next = 1
+
+    def has(self, line: bytes) -> bool:
+        """Whether the next line is about what is here: the same run, or one more entry of it."""
+        if line.startswith(b'{"run":'):
+            given: Line = orjson.loads(line)["run"]
+            run = self._run = next(self._runs, None)
+            return (
+                run is not None
+                and (run.run_id, run.first_seq) == (given["run_id"], self._next)
+                and given.get("mark", run.mark) == run.mark
+            )
+        head, mark, _ = line.partition(MARK)
+        self._next += bool(mark and RAW not in head)
+        return self._run is not None and self._run.last_seq >= self._next - 1
+
+
+def together(refused: Sequence[Conflict]) -> Conflict:
+    """One error for the threads of an archive that were not imported."""
+    if len(refused) == 1:
+        return refused[0]
+    first = "; ".join(map(str, refused[:MOST_NAMED]))
+    return Conflict(f"{len(refused)} threads are not imported, all others are: {first}")
+
+
+def _other(thread_id: str) -> Conflict:
+    return Conflict(f"thread {thread_id!r} exists already with other entries: delete it first")
+
+
 def _is_importers(thread: StoredThread) -> bool:
     return (thread.owner or "").startswith(IMPORTER)
 
@@ -394,7 +364,3 @@ def _whole_number(line: Line, name: str) -> int:
 def _end(run: Line) -> RunEnd:
     usage = run.get("usage")
     return RunEnd(run["status"], run.get("terminal"), None if usage is None else orjson.dumps(usage))
-
-
-def _line(value: Line) -> bytes:
-    return orjson.dumps(value) + b"\n"

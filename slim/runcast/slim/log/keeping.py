@@ -15,7 +15,8 @@ from runcast.slim.archive.info import Compacted, Pruned, ThreadInfo, ThreadSize
 from runcast.slim.archive.line_files import read_file, write_file
 from runcast.slim.archive.pages import thread_info
 from runcast.slim.archive.pruning import Pruner, What
-from runcast.slim.archive.transfer import Beside, Importer, export_lines
+from runcast.slim.archive.thread_lines import export_lines
+from runcast.slim.archive.transfer import Beside, Importer
 from runcast.slim.entry import Entry
 from runcast.slim.errors import StoreError, UnknownThread
 from runcast.slim.log.engine import Core
@@ -134,12 +135,13 @@ class Archive:
             after = page[-1].key.thread_id
 
     async def import_lines(self, lines: AsyncIterator[bytes]) -> str:
-        """Import an exported thread; returns its id. Importing it again changes nothing, or completes what a killed import
-        has left; another thread of the same id is a `Conflict`."""
+        """Import an exported thread; returns its id. Importing it again changes nothing, however far the thread went on, or
+        completes what a killed import has left; another thread of the same id is a `Conflict`."""
         return (await self.import_all(lines))[-1]
 
     async def import_all(self, lines: AsyncIterator[bytes], *, beside: Beside | None = None) -> list[str]:
-        """Import an archive of any number of threads; returns their ids. Those before an error are whole, and stay.
+        """Import an archive of any number of threads; returns their ids. Those before an error are whole, and stay; a thread
+        that is a `Conflict` is passed over, and raises it when all others are imported.
 
         `beside` stores what the archive has outside the log: a thread counts as imported when that is there too.
         """

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag_ui.core import RawEvent, RunStartedEvent
 
-from runcast.slim.archive.beside import HEAVY, beside
 from runcast.slim.archive.blobs import snapshot_body
 from runcast.slim.archive.info import Claim
 from runcast.slim.archive.run_end import end_of, type_of
@@ -26,6 +25,7 @@ from runcast.slim.protocol.verifier import Verifier
 from runcast.slim.stores import refusals
 from runcast.slim.stores.blob_codec import pack
 from runcast.slim.stores.records import APART, Key, NewRun, RunEnd
+from runcast.slim.tasks import HEAVY, beside
 from runcast.slim.values.lifecycles import PHASES
 from runcast.slim.wire.codec import AnyEvent, encode
 
