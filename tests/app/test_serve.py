@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import httpx
 import pytest
 import uvicorn
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
 
 from runcast.app import Cast, TooSlow
 from runcast.app.http import http_messages
-from runcast.app.serve import Server, listen, open_browser
+from runcast.app.serve import Server, listen, open_browser, serving
 from runcast.broadcast.hub.skins import asgi as hub_asgi
 from tests.app.agents import parrot
 from tests.app.serving import anyone, post_run
@@ -78,6 +81,24 @@ async def test_a_body_has_a_deadline(request_line: bytes, monkeypatch: pytest.Mo
             except ConnectionError:
                 pass
         writer.close()
+
+
+@pytest.mark.parametrize("parts", [["{" + " " * 16_000_000 + "}"], ["{", *[" " * 50_000] * 40]])
+async def test_a_frame_that_unpacks_to_much_or_never_ends_is_not_kept(parts: list[str]) -> None:
+    """Browsers and attackers ask for compression: 16 KB would become 16 MB, for each of 10,000 sockets."""
+    cast = Cast.open("memory://", agents=[parrot])
+    async with serving(cast, cast.asgi(authorize=anyone)) as url:
+        key = cast.hub.key if cast.hub is not None else ""
+        async with connect(f"{url.replace('http', 'ws')}/app/{key}?protocol=7") as socket:
+            with suppress(ConnectionClosed):
+                await socket.send(iter(parts))
+            await asyncio.wait_for(socket.wait_closed(), 60)
+            assert socket.close_code == 1009
+            assert "exceeds limit of 65536 bytes" in str(socket.close_reason)  # before the hub has seen it
+        async with connect(f"{url.replace('http', 'ws')}/app/{key}?protocol=7") as socket:
+            await socket.recv()
+            await socket.send(json.dumps({"event": "pusher:ping", "data": "é" * 16_000}, ensure_ascii=False))
+            assert json.loads(await socket.recv())["event"] == "pusher:pong"
 
 
 async def test_a_slow_stream_is_no_late_request() -> None:

@@ -20,6 +20,7 @@ from time import monotonic
 from typing import Any
 
 from runcast.app.host.cast import Cast
+from runcast.broadcast import HubLimits
 
 try:
     import uvicorn
@@ -28,6 +29,7 @@ except ImportError as error:
 
 
 HEADER_TIMEOUT = 10.0  # seconds
+CHARACTER = 4  # bytes, at most
 
 
 class Server(uvicorn.Server):
@@ -107,8 +109,15 @@ def listen(host: str, port: int) -> socket.socket:
 
 def server(cast: Cast, app: Any, *, grace: float = 10.0, log_level: str = "warning") -> Server:
     """A server for an app of this cast."""
+    frame = (HubLimits() if cast.hub is None else cast.hub.limits).frame
     config = uvicorn.Config(
-        app, log_level=log_level, access_log=False, timeout_graceful_shutdown=2, ws_ping_interval=None
+        app,
+        log_level=log_level,
+        access_log=False,
+        timeout_graceful_shutdown=2,
+        ws_ping_interval=None,
+        ws_max_size=CHARACTER
+        * frame,  # else 16 MB of what a small frame unpacks to, or of one without an end
     )
     return Server(config, cast, grace)
 

@@ -226,10 +226,16 @@ async def test_a_body_has_a_limit() -> None:
 async def test_a_body_has_a_budget_of_values(more: dict[str, Any]) -> None:
     async with Cast.open("memory://", agents=[parrot]) as cast:
         asking = Asking(cast.asgi(), bearer_of(cast))
-        body = json.dumps(run_input(**more)).encode()
-        status, _, answer = await asking.ask("POST", "/", body=body, content_type="application/json")
-        assert status == 413
-        assert json.loads(answer)["detail"].startswith("a body has at most 10000 messages and 200000")
+        plain = json.dumps(run_input(**more)).encode()
+        half = json.dumps(run_input(**more, context=[{"description": "\ud800", "value": ""}])).encode()
+        for body in (
+            plain,
+            half,
+            b"\xef\xbb\xbf" + plain,
+        ):  # what a run's input may hold, and other JSON may not
+            status, _, answer = await asking.ask("POST", "/", body=body, content_type="application/json")
+            assert status == 413
+            assert json.loads(answer)["detail"].startswith("a body has at most 10000 messages and 200000")
         most = json.dumps(run_input(messages=run_input()["messages"], state=[0] * 100_000)).encode()
         assert (await asking.ask("POST", "/", body=most, content_type="application/json"))[0] == 200
 

@@ -161,6 +161,20 @@ class Faults:
 Refusals = dict[str, tuple[int, bytes, dict[str, str]]]
 
 
+class Held:
+    """A publisher that sends nothing yet."""
+
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher = publisher
+        self.name, self.budget = publisher.name, publisher.budget
+        self.may_send = asyncio.Event()
+        self.aclose = publisher.aclose
+
+    async def publish(self, channel: str, envelopes: Sequence[Envelope]) -> None:
+        await self.may_send.wait()
+        await self._publisher.publish(channel, envelopes)
+
+
 class FaultyContract(PublisherContract):
     """Bring a fixture `faults` too, and the class attributes."""
 
@@ -168,10 +182,13 @@ class FaultyContract(PublisherContract):
     lot = 10  # envelopes in one request
 
     async def deliver(self, place: Place, count: int, *, size: int = 1, **options: Any) -> dict[str, int]:
-        it = Broadcaster(open_publisher(place.url), backoff=QUICK, **options)
+        """Everything is queued before the first is sent: however slow the machine, the lots are whole."""
+        target = Held(open_publisher(place.url))
+        it = Broadcaster(target, backoff=QUICK, **options)
         for entry in customs(count, size=size):
             await it.publish(entry)
-        assert await it.flush(20)
+        target.may_send.set()
+        assert await it.flush(60)
         stats = it.stats()
         await it.aclose()
         return stats

@@ -19,6 +19,7 @@ from runcast.app.http.page import PageOptions
 from runcast.broadcast.json_bytes import dumps
 from runcast.slim import decode_input
 from runcast.slim.tasks import HEAVY, beside, end
+from runcast.slim.values.exact_json import parse
 from runcast.slim.values.identifiers import identifier as checked_identifier
 from runcast.slim.values.type_guards import as_list, as_object
 
@@ -267,6 +268,11 @@ def check_ids(given: RunAgentInput) -> None:
 def budgeted(body: bytes) -> Any:
     """The JSON in a body; `TooLarge` when it holds more items or values than this host reads, before models are built."""
     found: Any = orjson.loads(body)
+    _refuse_beyond_budget(found)
+    return found
+
+
+def _refuse_beyond_budget(found: Any) -> None:
     given = as_object(found)
     if any(len(as_list(given.get(name)) or as_object(given.get(name))) > MOST_MESSAGES for name in LISTS):
         raise TooLarge(BUDGET)
@@ -278,7 +284,6 @@ def budgeted(body: bytes) -> Any:
         waiting += inner
     if count > MOST_VALUES:
         raise TooLarge(BUDGET)
-    return found
 
 
 def only(given: dict[str, Any], shape: type) -> dict[str, Any]:
@@ -298,6 +303,8 @@ def optional(given: Mapping[str, Any], name: str) -> str | None:
 
 def heavy_input(body: bytes, dropped: list[str]) -> RunAgentInput:
     """The run's input in a large body; raises `TooLarge` beyond the budget."""
-    with suppress(orjson.JSONDecodeError):  # the reader of inputs says what is wrong
+    try:
         budgeted(body)
+    except orjson.JSONDecodeError:  # the reader of inputs takes more: half characters, a byte order mark
+        _refuse_beyond_budget(parse(body))
     return decode_input(body, dropped=dropped)

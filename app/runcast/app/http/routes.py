@@ -61,7 +61,7 @@ from runcast.app.skins.earlier_clients import (
 )
 from runcast.app.skins.earlier_clients import joined as joined_forms
 from runcast.app.skins.ui_messages import Request as ChatRequest
-from runcast.app.tenants.cursors import seal, unseal
+from runcast.app.tenants.cursors import seal, shown, unseal
 from runcast.app.tenants.tokens import LIFETIME, watch_token
 from runcast.broadcast import Position
 from runcast.broadcast.json_bytes import dumps
@@ -128,7 +128,7 @@ async def threads(request: ApiRequest) -> Answer:
                 if len(rows) == limit:
                     break
     if len(rows) == limit:
-        return Answer(ThreadList(threads=rows, next=after))
+        return Answer(ThreadList(threads=rows, next=shown(secret, after)))
     # The user may not see the thread at `after`, so the cursor must not name it.
     return Answer(ThreadList(threads=rows, next=seal(secret, after) if more else None))
 

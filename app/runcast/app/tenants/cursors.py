@@ -29,6 +29,11 @@ def seal(secret: str | None, text: str) -> str:
     return PREFIX + urlsafe_b64encode(sealed + _proof(key, sealed)).rstrip(b"=").decode()
 
 
+def shown(secret: str | None, text: str) -> str:
+    """A cursor that may show its text: the text itself, unless that looks like a sealed one."""
+    return seal(secret, text) if text.startswith(PREFIX) else text
+
+
 def unseal(secret: str | None, cursor: str) -> str:
     """The text of a cursor. What does not look like a cursor is itself a text."""
     if not cursor.startswith(PREFIX):
