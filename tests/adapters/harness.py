@@ -93,15 +93,18 @@ class AdapterStage(ABC):
         for answer in oracle.batch(asked):
             assert answer["ok"], answer["error"]
 
-    def client(self, oracle: Oracle, **start: Any) -> Any:
-        """The official client after these runs, one after the other."""
+    def client(self, oracle: Oracle, *, earlier: bool = False, **start: Any) -> Any:
+        """The official client after these runs, one after the other; `earlier` is the one before 1.0."""
         scripts = []
         for events, it in zip(self.runs, self.inputs, strict=True):
-            script: dict[str, Any] = {"events": list(events), "runId": it.run_id}
+            script: dict[str, Any] = {
+                "events": before_1_0(events) if earlier else list(events),
+                "runId": it.run_id,
+            }
             if it.resume:
                 script["resume"] = [wire(entry) for entry in it.resume]
             scripts.append(script)
-        client = oracle.run(*scripts, **start)
+        client = (oracle.run_earlier if earlier else oracle.run)(*scripts, **start)
         assert client["ok"], client["errors"]
         return client
 

@@ -76,6 +76,10 @@ class Oracle:
         scripts = [run if isinstance(run, dict) else {"events": list(run)} for run in runs]
         return self.ask("run", runs=scripts, **start)
 
+    def run_earlier(self, *runs: Any, **start: Any) -> Any:
+        """The same, on client 0.0.59."""
+        return self.ask("run_earlier", runs=list(runs), **start)
+
     def batch(self, requests: Sequence[dict[str, Any]]) -> list[Any]:
         """Many requests in one round trip: what property tests want."""
         answers: list[Any] = self.ask("batch", requests=list(requests))["answers"]

@@ -89,3 +89,13 @@ def test_a_fault_in_mid_stream_keeps_the_message_open():
     strict(events)
     assert kinds(events).count("TEXT_MESSAGE_START") == 1
     assert kinds(events).count("CUSTOM") == 1
+
+
+def test_a_question_about_no_call_does_not_end_the_run():
+    asked = call("adk_request_confirmation", {"originalFunctionCall": {"id": ["odd"]}}, id="q1")
+    content = types.Content(role="model", parts=[types.Part(text="hi"), asked])
+    translator = AdkTranslator(RunIds("t", "r"), root="root")
+    events = translator.start() + translator.feed(Event(author="root", content=content)) + translator.finish()
+    strict(events)
+    assert {it.name for it in events if it.type.value == "CUSTOM"} == {"runcast.untranslated"}  # type: ignore[union-attr]
+    assert "".join(it.delta for it in events if it.type.value == "TEXT_MESSAGE_CONTENT") == "hi"  # type: ignore[union-attr]

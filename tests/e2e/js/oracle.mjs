@@ -10,6 +10,7 @@
 //   {"op": "patch",    "document": ..., "patch": [...]}        fast-json-patch, as the client calls it
 //   {"op": "run",      "runs": [{"events": [...], "resume"?, "runId"?}], "messages"?, "state"?}
 //                                                              AbstractAgent.runAgent, one run after the other
+//   {"op": "run_earlier", ...}                                 the same, on client 0.0.59
 //   {"op": "schema",   "events": [...]}                        EventSchema, and whether enforceEvents keeps all of it
 //   {"op": "earlier",  "events": [...]}                        schemas, transformChunks and verifyEvents of client 0.0.59
 //   {"op": "boundary", "events": [...]}                        the translator of older dialects alone
@@ -136,19 +137,22 @@ async function apply({ events, messages = [], state = {}, expand = false }) {
   return { ok: true, ...view, pendingInterrupts: agent.pendingInterrupts, runs, passed };
 }
 
-class ScriptedAgent extends AbstractAgent {
-  script = [];
-  run() {
-    const events = this.script;
-    return new Observable((observer) => {
-      for (const event of events) observer.next(structuredClone(event));
-      observer.complete();
-    });
-  }
-}
+const scripted = (Client) =>
+  class extends Client {
+    script = [];
+    run() {
+      const events = this.script;
+      return new Observable((observer) => {
+        for (const event of events) observer.next(structuredClone(event));
+        observer.complete();
+      });
+    }
+  };
+const ScriptedAgent = scripted(AbstractAgent);
+const EarlierAgent = scripted(earlier.AbstractAgent);
 
-async function run({ runs, messages = [], state = {}, threadId = "t1" }) {
-  const agent = new ScriptedAgent({ threadId, initialMessages: messages, initialState: state });
+async function run({ runs, messages = [], state = {}, threadId = "t1" }, Agent = ScriptedAgent) {
+  const agent = new Agent({ threadId, initialMessages: messages, initialState: state });
   const seen = [];
   const passed = [];
   const errors = [];
@@ -258,6 +262,8 @@ async function answer(request) {
       return patch(request);
     case "run":
       return run(request);
+    case "run_earlier":
+      return run(request, EarlierAgent);
     case "schema":
       return { ok: true, verdicts: await Promise.all(request.events.map(schema)) };
     case "earlier":

@@ -21,7 +21,7 @@ from ag_ui.core import (
 )
 from ag_ui.core import Event as AgEvent
 
-from runcast.adapters.adk.intake.session_conversation import answer_id
+from runcast.adapters.adk.intake.session_conversation import answer_id, live_events
 from runcast.adapters.adk.interrupts import answered, asked
 from runcast.adapters.adk.options import AdkOptions
 from runcast.adapters.adk.plain_values import cut, plain, pointer, visible
@@ -35,6 +35,7 @@ from runcast.adapters.adk.stream.complete_event import (
     tally,
 )
 from runcast.adapters.adk.stream.decisions import decides
+from runcast.adapters.adk.stream.distinct_calls import DistinctCalls
 from runcast.adapters.adk.stream.extras import extras
 from runcast.adapters.adk.stream.model_messages import ModelMessages
 from runcast.adapters.adk.stream.sent_content import Stream
@@ -92,12 +93,20 @@ class AgentEvents:
         self._base = base
         self._session = session  # without it a replaced message stays until the end of the run
         self._entries = Entries(root, base)
+        self.calls = DistinctCalls(None if base is None else base.id)
         self.messages = ModelMessages(
-            self._blocks, self._steps, self._entries, context.options, descriptions=context.agents
+            self._blocks,
+            self._steps,
+            self._entries,
+            context.options,
+            descriptions=context.agents,
+            calls=self.calls,
         )
         self._reader = Reader(max_result_length=context.options.max_result_length)
-        for event in held:  # results may belong to calls of these
-            self._reader.read(event)
+        ids = {event.id for event in held}
+        for event in self.calls.all(held if session is None else live_events(session())):
+            if event.id in ids:  # results may belong to calls of these
+                self._reader.read(event)
         self.shown: dict[str, int] = {}  # event id -> hash of the text that the client shows
         self.written: dict[
             str, Mapping[str, Any]
@@ -114,9 +123,14 @@ class AgentEvents:
         """One event of the runner."""
         if event.partial:
             return self._partial(event)
+        failed: list[AgEvent] = []
+        try:
+            event = self.calls.read(event)
+        except Exception as error:  # noqa: BLE001  reported
+            failed = self._guard.failed(event, error)
         if is_from_user(event):
-            return self._guard.run(event, lambda: self._results_of(event))
-        return self._complete(event)
+            return failed + self._guard.run(event, lambda: self._results_of(event))
+        return failed + self._complete(event)
 
     def _results_of(self, event: Event) -> list[AgEvent]:
         """Results that ADK itself stores in the user's name: of an agent that carried out a task."""

@@ -29,7 +29,7 @@ class InnerRuns:
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._open: dict[str, tuple[Entry, AgentEvents]] = {}
-        self._kept: dict[str, tuple[InnerRun, Entry, list[Event]]] = {}
+        self._kept: dict[str, tuple[InnerRun, str, Entry, list[Event]]] = {}
 
     def events_of(self, invocation_id: str, own: AgentEvents) -> AgentEvents:
         """The translation that an invocation belongs to: an inner run's, or the run's own."""
@@ -47,27 +47,32 @@ class InnerRuns:
         if part.event is None:
             return []
         if not part.event.partial:
-            self._kept[part.run.invocation_id][2].append(part.event)
+            self._kept[part.run.invocation_id][-1].append(part.event)
         return events.feed(part.event)
 
     def _begin(self, run: InnerRun, own: AgentEvents) -> list[AgEvent]:
-        entry = Entry(f"{run.agent}:{run.call_id}", run.agent, self._owner_of(run.call_id, own))
+        call_id, owner = self._call_of(run, own)
+        entry = Entry(f"{run.agent}:{call_id}", run.agent, owner)
         self._open[run.invocation_id] = entry, AgentEvents(self._context, run.agent, base=entry)
-        self._kept[run.invocation_id] = run, entry, []
+        self._kept[run.invocation_id] = run, call_id, entry, []
         return self._context.blocks.subagent_started(
             entry.id,
             entry.name,
             description=run.description or None,
             parent=entry.parent,
-            tool_call_id=run.call_id,
+            tool_call_id=call_id,
         )
 
-    def _owner_of(self, call_id: str, own: AgentEvents) -> str | None:
-        """The subagent that made the call."""
-        for events in (own, *(events for _, events in self._open.values())):
+    def _call_of(self, run: InnerRun, own: AgentEvents) -> tuple[str, str | None]:
+        """The id under which the call is shown, and the subagent that made it."""
+        around = self._open.get(run.within)
+        for events in (
+            (own, *(events for _, events in self._open.values())) if around is None else (around[1],)
+        ):
+            call_id = events.calls.made_by(run.caller, run.call_id)
             if call_id in events.executing:
-                return events.executing[call_id]
-        return None
+                return call_id, events.executing[call_id]
+        return run.call_id, None
 
     def _end(self, part: InnerPart, entry: Entry) -> list[AgEvent]:
         _, events = self._open.pop(part.run.invocation_id)
@@ -83,8 +88,8 @@ class InnerRuns:
     def added_to(self, messages: Sequence[Message]) -> list[Message]:
         """These messages of the session, with those of inner runs behind the call that each carried out."""
         found = list(messages)
-        for run, entry, events in self._kept.values():
-            at = next((n for n, message in enumerate(found) if run.call_id in _calls(message)), None)
+        for run, call_id, entry, events in self._kept.values():
+            at = next((n for n, message in enumerate(found) if call_id in _calls(message)), None)
             if at is not None:
                 at += 1
                 while at < len(found) and found[at].role == "tool":

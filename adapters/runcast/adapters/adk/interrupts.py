@@ -20,6 +20,7 @@ from google.genai import types
 from runcast.adapters.adk.plain_values import plain
 from runcast.adapters.adk.requested_input import refusal, requested
 from runcast.adapters.adk.stream.complete_event import CONFIRMATION, CREDENTIAL, INPUT, is_from_user, parts_of
+from runcast.adapters.adk.stream.distinct_calls import DistinctCalls
 from runcast.slim.folding.run_metadata import metadata_of, run_metadata
 from runcast.slim.values.type_guards import as_mapping
 
@@ -78,7 +79,8 @@ def open_interrupts(
     A new user message instead of an answer abandons the questions before it.
     """
     held: dict[str, Interrupt] = {}
-    for event in events:
+    calls = DistinctCalls()
+    for event in map(calls.read, events):
         if event.partial:
             continue
         replies = answered(event)

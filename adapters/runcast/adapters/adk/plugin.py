@@ -22,6 +22,7 @@ from runcast.adapters.adk.options import AdkOptions, RunStart
 from runcast.adapters.adk.plain_values import visible
 from runcast.adapters.adk.running.observers import Observer, ToolRuns
 from runcast.adapters.adk.stream.complete_event import answers_in, is_from_user, parts_of
+from runcast.adapters.adk.stream.distinct_calls import DistinctCalls
 from runcast.adapters.adk.stream.parts import InnerPart, ModelCall
 from runcast.adapters.adk.translator import AdkTranslator
 from runcast.adapters.driving.fault_log import log_untranslated
@@ -125,7 +126,7 @@ class AdkPlugin(Observer):
         return self._delivery.stats()
 
     def _translator(self, context: InvocationContext, key: tuple[str, str, str]) -> AdkTranslator:
-        events = live_events(context.session.events)
+        events = DistinctCalls().all(live_events(context.session.events))
         ids = RunIds(context.session.id, _run_id(context, events))
         root = _root(context)
         asked = events[-1] if events and is_from_user(events[-1]) else None

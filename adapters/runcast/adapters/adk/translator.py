@@ -37,6 +37,7 @@ from runcast.adapters.adk.options import AdkOptions, RunStart
 from runcast.adapters.adk.plain_values import cut, visible
 from runcast.adapters.adk.stream.complete_event import Answer, Reader, is_from_user, is_steered
 from runcast.adapters.adk.stream.decisions import ending
+from runcast.adapters.adk.stream.distinct_calls import DistinctCalls
 from runcast.adapters.adk.stream.parts import InnerPart, ModelCall
 from runcast.adapters.adk.stream.steps import TOOLS, Steps
 from runcast.adapters.errors import Failure, failure
@@ -205,7 +206,8 @@ class AdkTranslator:
         """Whether the session has these answers."""
         if not answers or self._session is None:
             return True
-        stored = {call_id for event in live_events(self._session()) for call_id in answered(event)}
+        events = DistinctCalls().all(live_events(self._session()))
+        stored = {call_id for event in events for call_id in answered(event)}
         return stored.issuperset(answer.call_id for answer in answers)
 
     def _suspend(self, waiting: Sequence[Interrupt]) -> list[AgEvent]:

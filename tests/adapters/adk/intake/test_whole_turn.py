@@ -192,3 +192,11 @@ def test_results_without_their_question_are_asked_for_once():
 def test_a_call_that_is_not_there_is_not_asked_about():
     wanted = {"requested_tool_confirmations": {"gone": ToolConfirmation(hint="sure?")}}
     assert unasked([result("gone", actions=wanted)], "i") == []
+
+
+def test_a_result_before_a_call_answers_another_call_of_its_id():
+    first, again = event("one", call("look", {}, id="call_1")), event("one", call("look", {}, id="call_1"))
+    events = [first, result("call_1"), again]
+    [turn] = turns(*events)["one"]
+    assert [it.id for it in turn.owed(events)] == ["call_1"]
+    assert turn.owed([*events, result("call_1")]) == []

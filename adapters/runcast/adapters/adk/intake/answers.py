@@ -16,6 +16,7 @@ from ag_ui.core import Interrupt, ResumeEntry, ToolMessage
 from runcast.adapters.adk.intake.messages import tool_part
 from runcast.adapters.adk.interrupts import expired, names, response
 from runcast.adapters.adk.stream.complete_event import CREDENTIAL, HIDDEN, Answer, parts_of, result_text
+from runcast.adapters.adk.stream.distinct_calls import DistinctCalls
 from runcast.adapters.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -52,6 +53,12 @@ class Answers:
             call_id = None if part.function_response is None else part.function_response.id
             groups.setdefault(branches.get(call_id), []).append(part)
         return list(groups.values())
+
+    def under(self, calls: DistinctCalls) -> None:
+        """Give the answers the ids that the session has: the model's own."""
+        for part in self.replies:
+            if part.function_response is not None and part.function_response.id is not None:
+                part.function_response.id = calls.models(part.function_response.id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from runcast.adapters.adk.intake.session_conversation import live_events, messag
 from runcast.adapters.adk.interrupts import names, open_interrupts
 from runcast.adapters.adk.options import AdkOptions
 from runcast.adapters.adk.stream.complete_event import Answer
+from runcast.adapters.adk.stream.distinct_calls import DistinctCalls
 from runcast.adapters.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ def plan(
     before everything that is held.
     """
     torn = torn_fork(input.messages, events) if continues else None
-    live = live_events(events if torn is None else events[:-1])
+    calls = DistinctCalls()
+    live = calls.all(live_events(events if torn is None else events[:-1]))
     held = messages_from_events(live, options=options)
     made = Plan()
     made.history, made.news = _news(input.messages, {it.id for it in held})
@@ -124,6 +126,7 @@ def plan(
     given = Questions(waiting, live, ever, now).answers(input.resume or [], results, let_go=bool(messages))
     made.turns, made.mark, made.resumes = given.by_branch(live), given.mark, bool(given.replies)
     made.answers, made.logins = given.unseen, given.logins
+    given.under(calls)
     if messages:
         _new_message(made, messages, waiting, input, options)
     return made

@@ -44,6 +44,7 @@ from runcast.adapters.adk.stream.complete_event import (
     parts_of,
     result_text,
 )
+from runcast.adapters.adk.stream.distinct_calls import DistinctCalls
 from runcast.adapters.adk.stream.subagents import Entries, Entry, done
 from runcast.slim.values.type_guards import as_mapping
 
@@ -68,7 +69,7 @@ def messages_from_events(
     `base` is the subagent run of the root itself, for the events of an agent that runs as a tool.
     """
     rebuilt = _Rebuilt(Entries(root, base), Reader(max_result_length=options.max_result_length), options)
-    live = live_events(events)
+    live = DistinctCalls(None if base is None else base.id).all(live_events(events))
     for event in compact_events(live) if compacted else live:
         rebuilt.add(event)
     return rebuilt.messages

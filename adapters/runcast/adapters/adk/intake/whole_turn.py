@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from runcast.adapters.adk.capabilities import tree
 from runcast.adapters.adk.interrupts import answered, names, open_interrupts
 from runcast.adapters.adk.stream.complete_event import QUESTIONS, is_from_user, parts_of
+from runcast.adapters.adk.stream.distinct_calls import DistinctCalls
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
@@ -58,10 +59,11 @@ class AgentTurn:
         return self.events[-1] if parts and parts[-1].executable_code else None
 
     def owed(self, events: Sequence[Event]) -> list[FunctionCall]:
-        """The calls of the last event that nothing in these events answers."""
+        """The calls of the last event that nothing behind it in these events answers."""
         event = self.events[-1]
         begun = event.long_running_tool_ids if self.answered else None
-        done = {call for each in events for call in answered(each)}.union(begun or ())
+        at = next((at for at, each in enumerate(events) if each.id == event.id), 0)
+        done = {call for each in events[at:] for call in answered(each)}.union(begun or ())
         return [call for call in owed(event) if call.id not in done]
 
     def written(self, agent: Any, among: Sequence[Event]) -> str:
@@ -165,6 +167,7 @@ def is_whole(
 
     `speakers` are the agents that continue from their messages alone. `adds`: callbacks may add a word behind an agent's answer.
     """
+    events = DistinctCalls().all(events)
     said = [event for event in events if event.invocation_id == invocation and parts_of(event)]
     waiting = open_interrupts(events)
     if waiting:

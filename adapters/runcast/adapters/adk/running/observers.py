@@ -25,7 +25,8 @@ from google.adk.tools.tool_context import ToolContext
 from runcast.adapters.adk.capabilities import tree
 from runcast.adapters.adk.stream.parts import InnerPart, InnerRun, ModelCall
 
-_call: ContextVar[tuple[str, str] | None] = ContextVar("runcast_adk_call", default=None)
+# its invocation, agent and id
+_call: ContextVar[tuple[str, str, str] | None] = ContextVar("runcast_adk_call", default=None)
 
 
 class ToolRuns:
@@ -34,7 +35,8 @@ class ToolRuns:
     def __init__(self, invocation_id: str) -> None:
         self._invocations = {invocation_id}
         self._runs: dict[str, InnerRun] = {}  # open inner runs, by invocation
-        self._before: dict[str, tuple[str, str] | None] = {}  # the calls around each open call
+        # the calls around each open call
+        self._before: dict[tuple[str, str, str], tuple[str, str, str] | None] = {}
 
     def holds(self, invocation_id: str) -> bool:
         """Whether an invocation is the outer run, or a run inside it."""
@@ -47,14 +49,16 @@ class ToolRuns:
 
     def enter(self, context: ToolContext) -> None:
         """A tool begins in this task."""
-        if context.function_call_id:
-            self._before[context.function_call_id] = _call.get()
-            _call.set((context.invocation_id, context.function_call_id))
+        call = _call_of(context)
+        if call[-1]:
+            self._before[call] = _call.get()
+            _call.set(call)
 
     def leave(self, context: ToolContext) -> None:
         """A tool ended in this task."""
-        if context.function_call_id in self._before:
-            _call.set(self._before.pop(context.function_call_id))
+        call = _call_of(context)
+        if call in self._before:
+            _call.set(self._before.pop(call))
 
     def begin(self, context: InvocationContext) -> InnerPart | None:
         """An inner run begins."""
@@ -63,7 +67,7 @@ class ToolRuns:
             return None
         agent = context.agent
         name, about = getattr(agent, "name", "agent"), getattr(agent, "description", "")
-        run = InnerRun(context.invocation_id, call[1], name, about or "")
+        run = InnerRun(context.invocation_id, call[2], name, about or "", within=call[0], caller=call[1])
         self._invocations.add(run.invocation_id)
         self._runs[run.invocation_id] = run
         return InnerPart(run)
@@ -77,6 +81,10 @@ class ToolRuns:
         """An inner run ends."""
         run = self._runs.pop(context.invocation_id, None)
         return None if run is None else InnerPart(run, ended=True, error=error)
+
+
+def _call_of(context: ToolContext) -> tuple[str, str, str]:
+    return context.invocation_id, context.agent_name, context.function_call_id or ""
 
 
 def model_call(context: CallbackContext, request: LlmRequest) -> ModelCall:

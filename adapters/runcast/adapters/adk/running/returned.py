@@ -21,19 +21,19 @@ class Results:
     """What the tools of one run have returned and no event has yet, by call."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, tuple[Any, ToolContext]] = {}
+        self._waiting: dict[tuple[str, str], tuple[Any, ToolContext]] = {}  # by agent and call
 
     def keep(self, context: ToolContext, result: Any) -> None:
         """A tool returned; nothing is kept that a callback of its agent may still change."""
         agent = context._invocation_context.agent  # pyright: ignore[reportPrivateUsage]  # no public name
         changes = getattr(agent, "canonical_after_tool_callbacks", ())
         if context.function_call_id and result is not None and not changes:
-            self._waiting[context.function_call_id] = (result, context)
+            self._waiting[context.agent_name, context.function_call_id] = (result, context)
 
     def answer(self, event: Event) -> None:
         """An event that is about to be stored: of a stopped run, with what its tools returned."""
         for each in event.get_function_responses():
-            kept = self._waiting.pop(each.id or "", None)
+            kept = self._waiting.pop((event.author, each.id or ""), None)
             if kept is not None and event.error_code == ABORTED:
                 result, context = kept
                 each.response = result if isinstance(result, dict) else {"result": result}

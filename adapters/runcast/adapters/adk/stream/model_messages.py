@@ -22,6 +22,7 @@ from runcast.adapters.adk.stream.complete_event import (
     usage,
 )
 from runcast.adapters.adk.stream.decisions import decision
+from runcast.adapters.adk.stream.distinct_calls import DistinctCalls
 from runcast.adapters.adk.stream.parts import ModelCall
 from runcast.adapters.adk.stream.sent_content import Stream, Streams
 from runcast.adapters.adk.stream.steps import TOOLS, Steps
@@ -46,8 +47,10 @@ class ModelMessages:
         options: AdkOptions,
         *,
         descriptions: Mapping[str, str],
+        calls: DistinctCalls,
     ) -> None:
         self._blocks = blocks
+        self._ids = calls
         self._steps = steps
         self._entries = entries
         self._options = options
@@ -86,7 +89,7 @@ class ModelMessages:
                 stream, events = self.begin(event)
             if not part.text:
                 assert part.function_call is not None
-                events += self._partial_call(stream, part.function_call)
+                events += self._partial_call(stream, event, part.function_call)
             elif part.thought:
                 events += self._partial_thought(stream, part.text)
             else:
@@ -114,19 +117,20 @@ class ModelMessages:
             reasoning_id(stream.id), delta, message_id=stream.id, owner=stream.owner
         )
 
-    def _partial_call(self, stream: Stream, call: types.FunctionCall) -> list[AgEvent]:
+    def _partial_call(self, stream: Stream, event: Event, call: types.FunctionCall) -> list[AgEvent]:
         """Streamed arguments. A call that comes in one piece waits for the complete event."""
         if not call.id or not (call.partial_args or call.will_continue):
             return []
         events: list[AgEvent] = []
-        writer = stream.args.get(call.id)
+        call_id = self._ids.while_streaming(event, call.id)
+        writer = stream.args.get(call_id)
         if writer is None:
             if not call.name:
                 return []
-            writer = stream.args[call.id] = ArgsWriter()
-            events += self._blocks.call(call.id, call.name, message_id=stream.id, owner=stream.owner)
+            writer = stream.args[call_id] = ArgsWriter()
+            events += self._blocks.call(call_id, call.name, message_id=stream.id, owner=stream.owner)
         for piece in call.partial_args or []:
-            events += self._blocks.args(call.id, writer.feed(piece))
+            events += self._blocks.args(call_id, writer.feed(piece))
         return events
 
     # ------------------------------------------------------------ begin and end

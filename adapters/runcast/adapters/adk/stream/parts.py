@@ -30,6 +30,10 @@ class InnerRun:
     call_id: str
     agent: str
     description: str = ""
+    within: str = ""
+    """The invocation that made the call."""
+    caller: str = ""
+    """The agent that made it."""
 
 
 @dataclass(frozen=True, slots=True)
