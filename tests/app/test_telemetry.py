@@ -210,6 +210,18 @@ def test_without_the_package_nothing_is_told() -> None:
     RunSpan(None).ended(status="completed", events=1, code=None)
 
 
+def test_without_a_provider_a_run_has_no_span_but_the_place_of_its_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", None)
+    with run_span("a", "t", "r", 1) as span:
+        assert span.traceparent is None
+        assert trace.get_current_span() is trace.INVALID_SPAN
+    caller = trace.NonRecordingSpan(trace.SpanContext(1, 2, is_remote=True))
+    with trace.use_span(caller), run_span("a", "t", "r", 1) as span:
+        assert span.traceparent == f"00-{1:032x}-{2:016x}-00"
+
+
 @pytest.fixture(scope="module")
 def reader() -> InMemoryMetricReader:
     """What a process has one of, set after the app was imported, as programs do."""

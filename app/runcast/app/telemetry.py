@@ -182,6 +182,8 @@ class RunSpan:
         self, *, status: str, events: int, code: str | None, usage: Sequence[TokenUsage] | None = None
     ) -> None:
         """Record its status, its number of entries, its error code and its tokens; end what is open."""
+        if RUNS is not None:
+            RUNS.add(1, {"runcast.status": status})
         if self._span is None:
             return
         self._close_chats()
@@ -195,8 +197,6 @@ class RunSpan:
             self._span.set_attribute(f"gen_ai.usage.{name}", total)
         if code is not None:
             _failed(self._span, code)
-        if RUNS is not None:
-            RUNS.add(1, {"runcast.status": status})
 
 
 def provider_of(model: str) -> str:
@@ -224,6 +224,15 @@ def traceparent(span: Any) -> str | None:
     return f"00-{found.trace_id:032x}-{found.span_id:016x}-{int(found.trace_flags):02x}"
 
 
+def _is_traced() -> bool:
+    """Whether a span would have a place in a trace: a program has set a provider, or is in a trace of another's."""
+    if trace is None:
+        return False
+    if type(trace.get_tracer_provider()) is not trace.ProxyTracerProvider:
+        return True
+    return trace.get_current_span() is not trace.INVALID_SPAN
+
+
 @contextmanager
 def run_span(
     agent: str,
@@ -237,7 +246,7 @@ def run_span(
     `before`, a traceparent: the attempt that this run resumes."""
     token = RUNNING.set((thread_id, run_id))
     try:
-        if trace is None:
+        if not _is_traced():
             yield RunSpan(None)
             return
         known = {

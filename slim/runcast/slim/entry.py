@@ -57,7 +57,7 @@ def bound(epoch: str, mark: str) -> str:
 
 def unbound(history: str) -> tuple[str, str]:
     """The epoch and the mark of such a text; no mark in one that was issued without."""
-    found = BOUND.fullmatch(history)
+    found = BOUND.fullmatch(history) if "~" in history else None
     return (found[1], found[2]) if found else (history, "")
 
 

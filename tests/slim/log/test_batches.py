@@ -114,3 +114,12 @@ async def test_a_snapshot_of_a_run_that_was_given_up_is_not_the_next_ones() -> N
         assert found is None or found.data == {"of": "r1"}
         index = await store.blob_index(Key("", THREAD), "snapshot")
         assert {info.run for info in index} <= {(await store.runs(Key("", THREAD)))[0].seq}
+
+
+@pytest.mark.parametrize("given", [{"of": "r1"}, b'{"of":"r1"}'])
+async def test_a_snapshot_is_given_as_data_or_as_its_json(given: dict[str, str] | bytes) -> None:
+    async with RunLog(MemoryStore(), derive="manual") as log:
+        await log.append(THREAD, started("r1"), on_entry=lambda entry: given)
+        found = await log.snapshot(THREAD)
+    assert found is not None
+    assert found.data == {"of": "r1"}

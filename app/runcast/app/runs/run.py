@@ -103,7 +103,8 @@ class LocalRun:
             base=plan.base,
             agent_id=adapter.name,
         )
-        self._snapshot: dict[str, Any] = {}  # the last one
+        self._snapshot = b""  # the last one, as JSON
+        self._has_state = False  # in it
         self._snapshot_seq = 0
         self._last: Entry | None = None
         self._newest: Entry | None = None  # that was given to the log, written or not
@@ -147,11 +148,11 @@ class LocalRun:
         if self._terminal is None or last is None or state is None or self._snapshot_seq < last.seq:
             return None
         history = list(state.history)
-        if len({each.id for each in history}) < len(history) or "state" not in self._snapshot:
+        if len({each.id for each in history}) < len(history) or not self._has_state:
             return None
         exact = sum(map(weight, history))  # counted as it grew, it is a little off in odd streams
         own = replace(state, history=history, content_bytes=exact)
-        return Left(last.seq, last.history, own, snapshot_body(self._snapshot))
+        return Left(last.seq, last.history, own, self._snapshot)
 
     async def result(self) -> RunResult:
         """Wait for the end. Cancelling the wait does not stop the run."""
@@ -311,13 +312,16 @@ class LocalRun:
             self.first_seq, self.epoch = entry.seq, entry.epoch
             self._begun.set_result(None)
 
-    def _entered(self, entry: Entry) -> dict[str, Any] | None:
+    def _entered(self, entry: Entry) -> bytes | None:
         """Follow what is about to be written; returns a snapshot that is due."""
         self._newest = entry
         data = self._snapshots.feed(entry)
-        if data is not None:
-            self._snapshot, self._snapshot_seq = data, entry.seq
-        return data
+        if data is None:
+            return None
+        self._snapshot_seq, self._has_state = entry.seq, False  # one that is not JSON is not tried again
+        self._snapshot = snapshot_body(data, plain=True)
+        self._has_state = "state" in data
+        return self._snapshot
 
     def _completed(self, event: RunStartedEvent) -> RunStartedEvent:
         """RUN_STARTED with input, parent, agent and attempt, where the agent left them out."""

@@ -145,13 +145,16 @@ class RedisFanout:
             self._ear, self._heeded = ear, set(self._hub.occupied())
             try:
                 # No node publishes on the topic without a channel: confirmed last, it keeps an idle connection.
-                async with self._sending:  # two that connect at once lose one of their connections, and what it asked for
+                async with (
+                    self._sending
+                ):  # two that connect at once lose one of their connections, and what it asked for
                     await ear.subscribe(*map(self._keys.topic, [*self._heeded, ""]))
                 while True:
                     message = await ear.get_message(timeout=self._patience(due))
                     if message is not None:
                         await self._take(message)
-                    await self._publish_waiting()
+                    if self._aside:
+                        await self._publish_waiting()
                     if time.monotonic() >= due:
                         await self._review(ear)
                         due = time.monotonic() + self._check
@@ -203,8 +206,8 @@ class RedisFanout:
             await self._compare(channel, fresh=False)
 
     def _patience(self, due: float) -> float:
-        moments = [due, *(when for when, _, _ in self._aside[:1])]
-        return max(0.001, min(moments) - time.monotonic())
+        moment = min(due, self._aside[0][0]) if self._aside else due
+        return max(0.001, moment - time.monotonic())
 
     async def _hear(self, channel: str, data: str) -> None:
         envelope = read_envelope(data)

@@ -280,8 +280,8 @@ class Hub:
             if fit is Fit.DOUBLE:
                 self._stats.doubles += 1
                 continue
-            before = ring.stands
-            kept = self._memory.add(channel, envelope, busy=self.watches)
+            before = ring.stands if fit is Fit.HOLE else None
+            kept = self._memory.add(channel, envelope, busy=self.watches, fit=fit)
             self._stats.published += 1
             self._stats.holes += fit is Fit.HOLE
             if fit in (Fit.RESTART, Fit.HOLE):
@@ -289,7 +289,7 @@ class Hub:
                 together = []
             if fit is Fit.RESTART:
                 self._audience.begin_anew(channel, envelope)
-            elif fit is Fit.HOLE and self._memory.has_history:
+            elif before is not None and self._memory.has_history:
                 self._audience.mend(channel, before)
             together.append(kept)
         self._audience.publish(channel, together)

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+
+import orjson
 
 from runcast.slim.archive.info import Snapshot, ThreadSize
 from runcast.slim.entry import Entry
@@ -31,8 +34,11 @@ async def keep_snapshot(
     return Snapshot(key.thread_id, run.run_id, run.last_seq, now, json.loads(body), blob.info.size)
 
 
-def snapshot_body(data: Mapping[str, Any]) -> bytes:
-    """A snapshot as bytes; refused when it is not JSON."""
+def snapshot_body(data: Mapping[str, Any], *, plain: bool = False) -> bytes:
+    """A snapshot as bytes; refused when it is not JSON. `plain`: it is known to be JSON, as a `SlimSerializer` makes it."""
+    with suppress(TypeError):  # half a surrogate pair, or a number beyond 64 bits
+        if plain:
+            return orjson.dumps(data)
     try:
         # ASCII: half a surrogate pair has no other spelling.
         return json.dumps(data, separators=(",", ":"), allow_nan=False).encode()

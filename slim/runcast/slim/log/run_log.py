@@ -111,8 +111,8 @@ class RunLog:
         `verify="reject"`, `LineageError` for an unknown parent. After any other `StoreError` the appended events are
         kept, and the next call tries again to write them.
 
-        `on_entry` receives each entry before it is written; a snapshot of the thread that it returns is written in one
-        transaction with the entry.
+        `on_entry` receives each entry before it is written; a snapshot of the thread that it returns, as data or as its
+        JSON, is written in one transaction with the entry.
         """
         return await self._core.writer(self._scope.key(thread_id)).append(event, seq, on_entry)
 

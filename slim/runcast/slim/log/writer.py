@@ -36,7 +36,7 @@ LOG = logging.getLogger("runcast.log")
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between attempts to write to an unavailable store
 MOST_LOGGED = 20  # different violations of one run that are logged; all are counted
 
-OnEntry = Callable[[Entry], Mapping[str, Any] | None]
+OnEntry = Callable[[Entry], Mapping[str, Any] | bytes | None]
 
 T = TypeVar("T")
 
@@ -256,7 +256,8 @@ class Writer:
             data = on_entry(entry)
             if data is not None:
                 place: dict[str, Any] = {"run": 0, "seq": entry.seq, "at": entry.at, "events": 1}
-                self.out.snapshot = pack("snapshot", snapshot_body(data), codec=self._core.codec, **place)
+                body = data if isinstance(data, bytes) else snapshot_body(data)
+                self.out.snapshot = pack("snapshot", body, codec=self._core.codec, **place)
         except SlimError as error:
             LOG.warning("the snapshot of thread %r was not saved: %s", self._key.thread_id, error)
 

@@ -26,7 +26,7 @@ from runcast.slim.snapshots.message_weight import text_bytes
 from runcast.slim.snapshots.renderer import Renderer
 from runcast.slim.snapshots.slim_config import SlimConfig
 from runcast.slim.snapshots.snapshot_reader import SCHEMA, read_snapshot
-from runcast.slim.values.json_budget import TooBig, copied, fitting, size
+from runcast.slim.values.json_budget import TooBig, copied, fitting, size, surely_within
 from runcast.slim.values.type_guards import is_mapping
 
 SHORTER = (500, 100, 0)  # content lengths to try when one unit alone is too big
@@ -101,6 +101,8 @@ class _Draft:
             self._shed_framework,
         ):
             made = self._assembled()
+            if surely_within(made, self._config.max_bytes):
+                return made
             excess = size(made) - self._config.max_bytes
             if excess <= 0:
                 return made

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import orjson
+
 from runcast.slim.values.truncation import clean
 
 DEEPEST = 200  # nesting that every JSON reader can follow
@@ -26,6 +28,15 @@ class TooBig(Exception):  # a result, not an error
 def size(value: Any) -> int:
     """The bytes of the value as UTF-8 JSON in its roomiest common spelling."""
     return len(_encode(value).encode())
+
+
+def surely_within(value: Any, room: int) -> bool:
+    """Whether the value is much smaller than `room`, by a quick look; if not, `size` has to say."""
+    try:
+        # In a roomier spelling each comma and colon has a space behind it.
+        return 2 * len(orjson.dumps(value)) <= room
+    except TypeError:
+        return False
 
 
 def copied(value: Any, room: int, text: Callable[[str], str] = clean) -> Any:

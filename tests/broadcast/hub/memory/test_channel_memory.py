@@ -189,3 +189,24 @@ async def test_a_replay_has_at_most_so_many_envelopes(limit: int, recovered: boo
 
     replay = await Memory(HubLimits(replay=limit), HubStats(), history).read(CHANNEL, Position(EPOCH, 0))
     assert (replay.recovered, mosts) == (recovered, [limit])
+
+
+def test_an_envelope_costs_a_look_at_few_channels_and_the_quiet_are_forgotten_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(channel_memory, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    memory, looked = Memory(HubLimits(ring_age=50), HubStats(), None), list[str]()
+
+    def busy(channel: str) -> bool:
+        looked.append(channel)
+        return bool(clock.now == 100.0)
+
+    names = [f"private-agent.s{n}" for n in range(40)]
+    for n, name in enumerate(names):
+        memory.add(name, envelope(1, session_id=f"s{n}"), busy=busy)
+    assert len(looked) < 2 * len(names), "however many there are"
+    clock.now += 51  # nobody watches any of them
+    for seq in range(1, len(names) // 2 + 1):
+        memory.add("private-agent.new", envelope(seq, session_id="new"), busy=busy)
+    assert len(memory) == 1

@@ -18,11 +18,14 @@ from typing import Protocol
 from runcast.broadcast.envelopes.envelope import Envelope
 from runcast.broadcast.hub.channels import PRIVATE, session_of
 from runcast.broadcast.hub.limits import HubLimits, HubStats
-from runcast.broadcast.hub.memory.ring import Kept, Replay, Ring, sound
+from runcast.broadcast.hub.memory.ring import Fit, Kept, Replay, Ring, sound
 from runcast.broadcast.hub.signatures import Position
 
 log = logging.getLogger("runcast.hub")
-_LOOKS = 16  # channels checked for each envelope, to find one to drop
+_LOOKS, _CROWDED_LOOKS = (
+    2,
+    16,
+)  # channels checked for each envelope, to find one to drop; an envelope adds one at most
 _EVENTS = 1_000  # cache channels whose last foreign event is kept
 
 
@@ -83,20 +86,23 @@ class Memory:
         self._rings.move_to_end(channel)
         return ring
 
-    def add(self, channel: str, envelope: Envelope, *, busy: Callable[[str], bool]) -> Kept:
-        """Remember an envelope, and drop others to make room."""
+    def add(
+        self, channel: str, envelope: Envelope, *, busy: Callable[[str], bool], fit: Fit | None = None
+    ) -> Kept:
+        """Remember an envelope, and drop others to make room. `fit`: as the channel's ring has just judged it."""
         ring = self.ring(channel)
-        before = ring.size
-        kept = ring.add(envelope, envelope.encode(), time.monotonic())
+        before, is_new = ring.size, not ring.head
+        kept = ring.add(envelope, envelope.encode(), time.monotonic(), fit)
         self.size += ring.size - before
-        if session_of(channel, prefix=self._prefix) is None:
+        if is_new and session_of(channel, prefix=self._prefix) is None:
             self._sessions[channel] = envelope.session_id
         self._make_room(channel, busy)
         return kept
 
     def _make_room(self, newest: str, busy: Callable[[str], bool]) -> None:
         stale = time.monotonic() - self._limits.ring_age
-        for name in list(islice(self._rings, _LOOKS)):
+        looks = _CROWDED_LOOKS if self._crowded() else _LOOKS
+        for name in list(islice(self._rings, looks)):
             if busy(name):
                 self._rings.move_to_end(name)
             elif name != newest and (self._crowded() or self._rings[name].touched < stale):

@@ -67,11 +67,11 @@ def read_envelope(data: str) -> Envelope | None:
         envelope = Envelope.from_dict(wire)
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
         return None
-    texts = [wire[name] for name in ("type", "session_id", "execution_id", "timestamp", "epoch")]
-    numbers = [wire["seq"], wire["prev"], *(wire.get("part") or ())]
-    if not all(isinstance(text, str) for text in texts) or not envelope.epoch:
-        return None
-    if not all(isinstance(number, int) and not isinstance(number, bool) for number in numbers):
+    texts: set[type] = {
+        type(wire[name]) for name in ("type", "session_id", "execution_id", "timestamp", "epoch")
+    }
+    numbers: set[type] = {type(number) for number in (wire["seq"], wire["prev"], *(wire.get("part") or ()))}
+    if texts != {str} or numbers != {int} or not envelope.epoch:  # as JSON has them
         return None
     return envelope if 0 <= envelope.prev < envelope.seq else None
 
@@ -149,9 +149,9 @@ class Ring:
             return Fit.NEXT
         return _FITS[judge(self._place, envelope)[0]]
 
-    def add(self, envelope: Envelope, body: bytes, now: float) -> Kept:
-        """Take an envelope; after a hole or a restart the chain begins anew with it."""
-        fit = self.judge(envelope)
+    def add(self, envelope: Envelope, body: bytes, now: float, fit: Fit | None = None) -> Kept:
+        """Take an envelope; after a hole or a restart the chain begins anew with it. `fit`: as it was just judged."""
+        fit = fit or self.judge(envelope)
         if fit is not Fit.NEXT:
             self._kept.clear()
             self.size = 0
