@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, Unpack
 
 from ag_ui.core import AgentCapabilities, Event, RunAgentInput
@@ -34,8 +34,8 @@ from runcast.adapters.langgraph.intake.plan import ALL_ROLES
 from runcast.adapters.langgraph.options import ClientFields, LangGraphOptions
 from runcast.adapters.langgraph.preparation import Preparation, Prepared
 from runcast.adapters.langgraph.running.kept_checkpoints import KeptCheckpoints
-from runcast.adapters.langgraph.running.stream_rewriting import rewriting, rewriting_inside
-from runcast.adapters.langgraph.stream.event_redaction import RedactedTranslator
+from runcast.adapters.langgraph.running.stream_rewriting import beginning, rewriting, rewriting_inside
+from runcast.adapters.langgraph.stream.event_redaction import AgentRedaction, RedactedTranslator
 from runcast.adapters.langgraph.translator import LangGraphTranslator
 from runcast.adapters.run_frame import RunIds
 from runcast.adapters.translator import Translator, translate_sync
@@ -50,6 +50,7 @@ class _Job:
     pump: Pump[Any] | None = None
     call: Call = field(default_factory=Call)
     left: str | None = None  # the checkpoint at which the thread's last run left it
+    agents: AgentRedaction | None = None  # None until it is prepared
 
 
 class LangGraphAdapter:
@@ -134,8 +135,8 @@ class LangGraphAdapter:
             self._enter(input, job)
             translator = await self._prepare(input, resume, job)
         except Exception as error:  # noqa: BLE001  a failing checkpointer is reported like a failing graph
-            return _refused(error), self._shown(self._refusing(input))
-        return self._stream.parts(job.call), self._shown(translator)
+            return _refused(error), self._shown(self._refusing(input), job)
+        return self._stream.parts(job.call), self._shown(translator, job)
 
     def run_sync(self, input: RunAgentInput, *, resume: ResumePoint | None = None) -> Iterator[Event]:
         """One run of a graph with synchronous nodes or checkpointer, on the caller's own thread."""
@@ -145,11 +146,12 @@ class LangGraphAdapter:
                 self._enter(input, job)
                 translator = self._prepare_sync(input, resume, job)
             except Exception as error:  # noqa: BLE001  a failing checkpointer is reported like a failing graph
-                refusing = self._shown(self._refusing(input))
+                refusing = self._shown(self._refusing(input), job)
                 yield from refusing.start()
                 yield from refusing.fail(error)
                 return
-            yield from translate_sync(_logged(self._stream.parts_sync(job.call)), self._shown(translator))
+            shown = self._shown(translator, job)
+            yield from translate_sync(_logged(self._stream.parts_sync(job.call)), shown)
         finally:
             self._leave(input, job)
 
@@ -250,17 +252,18 @@ class LangGraphAdapter:
 
     def _prepared(self, prepared: Prepared, job: _Job) -> LangGraphTranslator:
         translator = self._translator(prepared.echo, **prepared.client)
-        probe = self._stream.probe(translator.asides.append)
+        job.agents = agents = AgentRedaction(
+            self._rewrite, *self._rewrite_inside, prepared.client.get("shown") or ()
+        )
+        probe = self._stream.probe(translator.asides.append, partial(beginning, agents))
         job.call.input, job.call.context = prepared.input, prepared.context
         job.call.config = self._preparation.config(prepared, probe)
         job.call.control.waits, job.call.handed = prepared.waits, translator.handed
         return translator
 
-    def _shown(self, translator: LangGraphTranslator) -> Translator[Any]:
+    def _shown(self, translator: LangGraphTranslator, job: _Job) -> Translator[Any]:
         """The translator, with events that may be seen."""
-        if self._rewrite is None and not self._rewrite_inside:
-            return translator
-        return RedactedTranslator(translator, self._rewrite, self._rewrite_inside)
+        return RedactedTranslator(translator, job.agents or AgentRedaction(self._rewrite))
 
     def _translator(self, input: RunAgentInput, **client: Unpack[ClientFields]) -> LangGraphTranslator:
         client["answerable"] = self._preparation.stores

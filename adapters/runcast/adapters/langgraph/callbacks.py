@@ -22,9 +22,11 @@ from runcast.adapters.langgraph.intake.manual_events import dispatched
 from runcast.adapters.langgraph.intake.messages import to_agui
 from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.probe import final_message, model_place, tool_started
+from runcast.adapters.langgraph.running.stream_rewriting import beginning, beginning_graph, rewriting
+from runcast.adapters.langgraph.stream.event_redaction import AgentRedaction, RedactedTranslator
 from runcast.adapters.langgraph.translator import LangGraphTranslator
 from runcast.adapters.run_frame import RunIds
-from runcast.adapters.translator import ending
+from runcast.adapters.translator import Translator, ending
 from runcast.slim.values.type_guards import as_mapping, is_list
 
 HIDDEN = "langsmith:hidden"
@@ -35,7 +37,8 @@ class _Run:
     """One invocation of a graph, observed from its root."""
 
     root: UUID
-    translator: LangGraphTranslator
+    translator: Translator[Any]
+    agents: AgentRedaction
     parts: CallbackParts = field(default_factory=CallbackParts)
     inside: set[UUID] = field(default_factory=set[UUID])  # every active run id under the root
     nodes: dict[UUID, Mapping[str, Any]] = field(default_factory=dict[UUID, Mapping[str, Any]])
@@ -118,6 +121,7 @@ class LangGraphCallbacks(GraphCallbackHandler):
                 self._begin(run_id, inputs)
                 return
             self._join(run, run_id)
+            beginning(run.agents, metadata)
             if not metadata or kwargs.get("name") != metadata.get("langgraph_node") or HIDDEN in (tags or ()):
                 return
             place = metadata.get("langgraph_checkpoint_ns")
@@ -264,9 +268,11 @@ class LangGraphCallbacks(GraphCallbackHandler):
             clock=_milliseconds,
         )
         translator.report_to(log_untranslated)
-        run = _Run(root, translator, parts)
+        graph = beginning_graph()
+        agents = AgentRedaction(None if graph is None else rewriting(graph))
+        run = _Run(root, RedactedTranslator(translator, agents), agents, parts)
         self._join(run, root)
-        self._send(run, translator.start())
+        self._send(run, run.translator.start())
 
     def _join(self, run: _Run, run_id: UUID) -> None:
         run.inside.add(run_id)

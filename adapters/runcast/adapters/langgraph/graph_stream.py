@@ -95,9 +95,11 @@ class GraphStream:
         # and fails; not in the older form of its parts
         self._form = "v2" if getattr(graph, "_output_mapper", None) is None else "v1"
 
-    def probe(self, aside: Callable[[Aside], None]) -> Probe:
-        """The callback handler that goes with a run."""
-        return Probe(aside) if self.version == "v2" else TokenProbe(aside)
+    def probe(
+        self, aside: Callable[[Aside], None], begins: Callable[[Mapping[str, Any] | None], None]
+    ) -> Probe:
+        """The callback handler that goes with a run; it calls `begins` as anything begins."""
+        return Probe(aside, begins) if self.version == "v2" else TokenProbe(aside, begins)
 
     async def parts(self, call: Call) -> AsyncGenerator[Any, None]:
         """The parts of an asynchronous run. Close it to stop the run."""

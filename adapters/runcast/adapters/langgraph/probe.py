@@ -38,8 +38,11 @@ class Probe(BaseCallbackHandler):
 
     run_inline = True
 
-    def __init__(self, aside: Callable[[Aside], None]) -> None:
+    def __init__(
+        self, aside: Callable[[Aside], None], begins: Callable[[Mapping[str, Any] | None], None] | None = None
+    ) -> None:
         self._aside = aside
+        self._begins = begins  # called as anything begins
         self._tools: dict[
             UUID, tuple[str, Token[Any]]
         ] = {}  # running tools -> their call, their writer's token
@@ -117,6 +120,8 @@ class Probe(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A node starts, or is retried by its policy."""
+        if self._begins is not None:
+            self._begins(metadata)
         if not metadata or kwargs.get("name") != metadata.get("langgraph_node"):
             return
         place = str(metadata.get("langgraph_checkpoint_ns"))
@@ -187,8 +192,10 @@ class Probe(BaseCallbackHandler):
 class TokenProbe(Probe):
     """The same beside LangGraph's event stream, which leaves out the tokens of a model that a node streams itself."""
 
-    def __init__(self, aside: Callable[[Aside], None]) -> None:
-        super().__init__(aside)
+    def __init__(
+        self, aside: Callable[[Aside], None], begins: Callable[[Mapping[str, Any] | None], None] | None = None
+    ) -> None:
+        super().__init__(aside, begins)
         self._metadata: dict[UUID, Mapping[str, Any]] = {}
 
     def on_chat_model_start(
