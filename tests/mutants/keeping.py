@@ -28,9 +28,10 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "app/runcast/app/keeping/retention.py",
         (
-            "await self._cast.for_tenant(tenant).forget(thread.thread_id)",
-            "await self._cast.forget(thread.thread_id)",
+            "forgetter = self._cast.for_tenant(tenant).forgetter",
+            "forgetter = self._cast.forgetter",
         ),
+        ("thread.thread_id, now - _ms(keep))", "thread.thread_id, now)"),
         (
             "if keep is not None and thread.owner is None and thread.updated_at",
             "if keep is not None and thread.updated_at",
@@ -93,5 +94,13 @@ FAULTS: tuple[Fault, ...] = (
             "                except Conflict:  # it is being written again\n                    continue",
             "                except LookupError:\n                    continue",
         ),
+    ),
+    *faults(
+        "slim/runcast/slim/archive/pruning.py",
+        ("now=self._now, idle_since=oldest)", "now=self._now)"),
+    ),
+    *faults(
+        "slim/runcast/slim/stores/memory.py",
+        ("idle_since is not None and thread.updated_at > idle_since", "False"),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -76,6 +77,28 @@ async def test_a_thread_that_is_being_written_stays_however_long_it_is_silent() 
         gated.open()
         await run.result()
         assert (await cast.retention.plan()).threads == 1
+
+
+@pytest.mark.parametrize("when", ["a", "b"])
+async def test_a_thread_that_is_written_to_again_stays(url: str, when: str) -> None:
+    """Also where that happens behind the look that found it too old."""
+    await write(url, 100, "a", "b")
+    written = list[str]()
+
+    def keeping(tenant: str, thread_id: str) -> str:
+        if thread_id == when and not written:
+            written.append(thread_id)
+            with ThreadPoolExecutor() as other:
+                other.submit(lambda: asyncio.run(write(url, 0, "b"))).result()
+        return "90d"
+
+    async with RunLog(open_store(url)) as log:
+        cast = Cast(log, keep=keeping, work=False)
+        await cast.retention.apply()
+        assert [each.thread_id for each in await cast.log.threads()] == ["b"]
+        assert [run.status for run in await cast.log.runs("b")] == ["completed"] * 2
+        assert cast.retention.stats()["threads"] == 1
+        assert await cast.log.notes.read("forget") == []
 
 
 async def test_the_plan_is_what_a_round_removes_and_removes_nothing(url: str) -> None:

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ag_ui.core import CustomEvent, RawEvent, RunErrorEvent, RunStartedEvent, TokenUsage
@@ -15,7 +16,7 @@ from ag_ui.core import CustomEvent, RawEvent, RunErrorEvent, RunStartedEvent, To
 from runcast.slim.archive.transfer import Importer
 from runcast.slim.errors import Conflict, Forgotten, LineageError, StoreError, UnknownThread, WireError
 from runcast.slim.log.run_log import RunLog
-from runcast.slim.stores import open_store
+from runcast.slim.stores import MemoryStore, open_store
 from runcast.slim.stores.records import Key, StoredThread
 from tests.slim.logs import THREAD, Clock, contents, finished, make_log, seqs, started, text, turn
 
@@ -153,6 +154,20 @@ async def test_whole_threads_go_when_nobody_writes_them(store_url: str):
             await log.archive.prune(what="threads", keep_bytes=1)
         with pytest.raises(Conflict, match="stop its run"):
             await log.archive.delete("thread 0")
+
+
+async def test_a_thread_that_is_written_to_again_is_not_pruned():
+    class Busy(MemoryStore):
+        async def delete(self, key: Key, **more: Any) -> bool:
+            await log.append_many(key.thread_id, turn("r2"))
+            return await super().delete(key, **more)
+
+    clock = Clock()
+    async with RunLog(Busy(), clock=clock, flush_ms=1) as log:
+        await log.append_many(THREAD, turn("r1"))
+        clock.pass_ms(60_000)
+        assert (await log.archive.prune(what="threads", older_than=timedelta(seconds=30))).threads == 0
+        assert [run.run_id for run in await log.runs(THREAD)] == ["r1", "r2"]
 
 
 async def test_threads_are_listed_page_by_page(store_url: str):

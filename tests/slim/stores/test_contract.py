@@ -74,9 +74,9 @@ class Rawful(MemoryStore):
 
     _left: ClassVar[dict[Key, list[tuple[int, NewEvent]]]] = {}
 
-    async def delete(self, key: Key, *, now: int, tombstone: bool = False) -> bool:
+    async def delete(self, key: Key, *, now: int, **more: Any) -> bool:
         thread = self._threads.get(key)
-        gone = await super().delete(key, now=now, tombstone=tombstone)
+        gone = await super().delete(key, now=now, **more)
         if gone and thread is not None:
             self._left[key] = thread.raws
         return gone

@@ -52,10 +52,19 @@ class Forgetter:
         """
         return await self._carry_out(thread_id, await self._request(thread_id))
 
-    async def _request(self, thread_id: str) -> Note:
+    async def forget_idle(self, thread_id: str, since: int) -> bool:
+        """Forget a thread unless it is written to, or was since those milliseconds; whether it is forgotten."""
+        with suppress(Conflict):
+            await self._carry_out(thread_id, await self._request(thread_id, since))
+            return True
+        return False
+
+    async def _request(self, thread_id: str, since: int | None = None) -> Note:
         """The durable request: the agents of the runs are in it, since the log will not know them."""
-        cast, name = self._cast, note_id(REQUESTS, self._cast.tenant, thread_id)
-        body = orjson.dumps({"thread_id": thread_id, "agents": sorted(await self._agents_of(thread_id))})
+        cast = self._cast
+        name = note_id(REQUESTS, cast.tenant, thread_id, *(() if since is None else ("idle",)))
+        agents = sorted(await self._agents_of(thread_id))
+        body = orjson.dumps({"thread_id": thread_id, "agents": agents, "idle_since": since})
         while True:
             note = await cast.log.notes.leave(name, box=REQUESTS, body=body)
             earlier = [each for each in await cast.node.notes.read(REQUESTS) if each.id == name]
@@ -71,10 +80,14 @@ class Forgetter:
 
     async def _carry_out(self, thread_id: str, request: Note) -> Forgot:
         cast, lease = self._cast, self._cast.log.lease_ms / 1_000
+        wanted = orjson.loads(request.body)
         self._active.add(request.id)
         try:
             async with asyncio.timeout(2 * lease + 2 * STUBBORN):
-                self.forgotten += await self._delete(thread_id)
+                if (since := wanted.get("idle_since")) is None:
+                    self.forgotten += await self._delete(thread_id)
+                else:
+                    self.forgotten += await self._delete_idle(thread_id, since, request)
             await _erase(cast, thread_id)
             await cast.log.notes.leave(
                 note_id(NOTICES, cast.tenant, thread_id),
@@ -83,7 +96,7 @@ class Forgetter:
                 lasting_ms=HOUR_MS,
                 replace=True,
             )
-            asked = await self._ask_frameworks(thread_id, orjson.loads(request.body)["agents"])
+            asked = await self._ask_frameworks(thread_id, wanted["agents"])
             await cast.log.notes.take(request)
         except (TimeoutError, BroadcastError) as error:
             logger.warning("thread %r is forgotten a little later: %r", thread_id, error)
@@ -91,6 +104,14 @@ class Forgetter:
         finally:
             self._active.discard(request.id)
         return "forgetting" if asked else "forgotten"
+
+    async def _delete_idle(self, thread_id: str, since: int, request: Note) -> bool:
+        """Delete the thread from the log, or drop the request if somebody wrote to it since then."""
+        try:
+            return await self._cast.log.archive.forget(thread_id, idle_since=since)
+        except Conflict:
+            await self._cast.log.notes.take(request)
+            raise
 
     async def _delete(self, thread_id: str) -> bool:
         """Delete the thread from the log, as soon as no run writes it."""
@@ -162,8 +183,12 @@ class Forgetter:
         now = time.time_ns() // 1_000_000
         for note in await notes.read(REQUESTS):
             if note.id not in self._active and note.at <= now - self._cast.log.lease_ms:
-                view = self._view(note)
-                await self._each(note, view.forgetter._carry_out(orjson.loads(note.body)["thread_id"], note))
+                await self._each(note, self._view(note).forgetter._finish(note))
+
+    async def _finish(self, request: Note) -> None:
+        """Carry out what another node has left."""
+        with suppress(Conflict):  # of a thread that is not idle any more
+            await self._carry_out(orjson.loads(request.body)["thread_id"], request)
 
     def _view(self, note: Note) -> Cast:
         return self._cast.for_tenant(note.key.tenant)

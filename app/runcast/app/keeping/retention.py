@@ -90,9 +90,9 @@ class Retention:
         options, now = self._cast.options, time.time_ns() // 1_000_000
         keep, raw = (kept_for(each, tenant, thread.thread_id) for each in (options.keep, options.keep_raw))
         if keep is not None and thread.owner is None and thread.updated_at <= now - _ms(keep):
-            if not dry_run:
-                await self._cast.for_tenant(tenant).forget(thread.thread_id)
-            return Pruned(0, 1, 0, 0)
+            forgetter = self._cast.for_tenant(tenant).forgetter
+            gone = dry_run or await forgetter.forget_idle(thread.thread_id, now - _ms(keep))
+            return Pruned(0, int(gone), 0, 0)
         log = self._cast.log.for_tenant(tenant) if tenant else self._cast.log
         if raw is None or not any(
             not run.pruned and run.ended_at is not None and run.ended_at < now - _ms(raw)

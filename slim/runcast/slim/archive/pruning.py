@@ -111,12 +111,13 @@ class Pruner:
         """Drop whole threads without a write for an age; their ids may be used again."""
         count = 0
         async for thread in self._threads():
-            if thread.updated_at <= self._now - (older_than_ms or 0):
+            oldest = self._now - (older_than_ms or 0)
+            if thread.updated_at <= oldest:
                 if self._dry_run:
                     count += 1
                     continue
                 try:
-                    count += await self._store.delete(thread.key, now=self._now)
+                    count += await self._store.delete(thread.key, now=self._now, idle_since=oldest)
                 except Conflict:  # it is being written again
                     continue
         return Pruned(0, count, 0, 0)

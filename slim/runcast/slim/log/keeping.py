@@ -93,14 +93,15 @@ class Archive:
         """Delete the thread, or its tombstone; a new one of this id has another epoch. `Conflict` while it is written."""
         return await self._delete(thread_id, tombstone=False)
 
-    async def forget(self, thread_id: str) -> bool:
+    async def forget(self, thread_id: str, *, idle_since: int | None = None) -> bool:
         """Delete the thread, and keep its id from being used again: a writer gets `Forgotten`. `Conflict` while it is
-        written. False when nothing but the tombstone was there; a thread that never was gets one too."""
-        return await self._delete(thread_id, tombstone=True)
+        written, or if it was since those milliseconds. False when nothing but the tombstone was there; a thread that never
+        was gets one too."""
+        return await self._delete(thread_id, tombstone=True, idle_since=idle_since)
 
-    async def _delete(self, thread_id: str, *, tombstone: bool) -> bool:
-        key = self._scope.key(thread_id)
-        deleted = await self._core.store.delete(key, now=self._core.options.clock(), tombstone=tombstone)
+    async def _delete(self, thread_id: str, *, tombstone: bool, idle_since: int | None = None) -> bool:
+        key, now = self._scope.key(thread_id), self._core.options.clock()
+        deleted = await self._core.store.delete(key, now=now, tombstone=tombstone, idle_since=idle_since)
         self._core.forget(key)
         return deleted
 

@@ -108,8 +108,11 @@ class Threads(Protocol):
         """Threads of all tenants ordered by tenant and thread id, from behind `after`."""
         ...
 
-    async def delete(self, key: Key, *, now: int, tombstone: bool = False) -> bool:
-        """Delete the thread and everything stored with it, notes too; `Conflict` while a writer holds its lease.
+    async def delete(
+        self, key: Key, *, now: int, tombstone: bool = False, idle_since: int | None = None
+    ) -> bool:
+        """Delete the thread and everything stored with it, notes too; `Conflict` while a writer holds its lease, and with
+        `idle_since` when it was written to after that.
 
         A tombstone keeps the id, and nothing else: `acquire` raises `Forgotten` until it is deleted without one.
         """

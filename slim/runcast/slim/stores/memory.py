@@ -99,11 +99,15 @@ class MemoryRemoval(MemoryBlobs, MemoryNotes):
             for number in unwanted & thread.runs.keys():
                 thread.runs[number] = replace(thread.runs[number], pruned=True)
 
-    async def delete(self, key: Key, *, now: int, tombstone: bool = False) -> bool:
+    async def delete(
+        self, key: Key, *, now: int, tombstone: bool = False, idle_since: int | None = None
+    ) -> bool:
         """Delete the thread; see `Store.delete`."""
         thread, buried = self._threads.get(key), key in self._tombstones
         if thread is not None and thread.holder(now) is not None:
             raise refusals.busy(key, thread.owner)
+        if thread is not None and idle_since is not None and thread.updated_at > idle_since:
+            raise refusals.not_idle(key)
         self._threads.pop(key, None)
         self._drop_notes(key)
         self._tombstones.discard(key)

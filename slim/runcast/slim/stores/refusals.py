@@ -76,6 +76,11 @@ def busy(key: Key, owner: str | None) -> Conflict:
     return Conflict(f"thread {key.thread_id!r} is being written by {owner}: stop its run, then delete it")
 
 
+def not_idle(key: Key) -> Conflict:
+    """A thread that was old and is written to again."""
+    return Conflict(f"thread {key.thread_id!r} was written to meanwhile: it stays")
+
+
 def other_schema(found: int, known: int) -> StoreError:
     """A database of a version that cannot be used."""
     if found > known:

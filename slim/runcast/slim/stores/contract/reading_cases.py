@@ -257,7 +257,9 @@ async def a_thread_can_be_forgotten(store: Store) -> None:
     same(await store.raws(THREAD, after=0), [], "and has no raw part of the old one")
     same(await store.blob_index(THREAD, "snapshot"), [], "and no blob")
     await store.append(batch(again, 9, 0, until=None))
-    same(await store.delete(THREAD, now=NOW), True, "one that was released goes at once")
+    early = store.delete(THREAD, now=NOW, idle_since=NOW - 1)
+    await refuses(Conflict, early, "one that was written to since stays")
+    same(await store.delete(THREAD, now=NOW, idle_since=NOW), True, "one that was released goes at once")
 
 
 async def a_tombstone_keeps_an_id_and_nothing_else(store: Store) -> None:
@@ -273,12 +275,14 @@ async def a_tombstone_keeps_an_id_and_nothing_else(store: Store) -> None:
     await refuses(
         Conflict, store.delete(THREAD, now=NOW, tombstone=True), "a thread that is being written stays"
     )
+    early = store.delete(THREAD, now=later, tombstone=True, idle_since=NOW - 1)
+    await refuses(Conflict, early, "and one that was written to since")
     same(await store.forgotten(THREAD), False, "without a tombstone")
     watch = await store.watch(THREAD)
     same(await store.delete(THREAD, now=later, tombstone=True), True, "then it goes")
     await wakes(watch, "its watchers wake")
     watch.close()
-    same(await store.delete(THREAD, now=later, tombstone=True), False, "once")
+    same(await store.delete(THREAD, now=later, tombstone=True, idle_since=0), False, "once")
     same(await store.forgotten(THREAD), True, "its tombstone stays")
     same(await store.rename(THREAD, "x"), False, "which has no title")
     same(await store.thread(THREAD), None, "it is no thread")

@@ -32,16 +32,23 @@ class SqlRemoval:
 
         await self._db.run(script())
 
-    async def delete(self, key: Key, *, now: int, tombstone: bool = False) -> bool:
+    async def delete(
+        self, key: Key, *, now: int, tombstone: bool = False, idle_since: int | None = None
+    ) -> bool:
         """Delete the thread; see `Store.delete`."""
 
         def script() -> Script[bool]:
-            claim = (say.BURY, (*key, now, now, now)) if tombstone else (say.FREE_THREAD, (*key, now))
+            latest = say.ENDLESS if idle_since is None else idle_since
+            claim = (
+                (say.BURY, (*key, now, now, now, latest))
+                if tombstone
+                else (say.FREE_THREAD, (*key, now, latest))
+            )
             free = yield Query(*claim)
             if not free:
                 held = yield Query(say.HOLDER, key)
                 if held:
-                    raise refusals.busy(key, held[0][0])
+                    raise refusals.busy(key, held[0][0]) if held[0][0] else refusals.not_idle(key)
                 return False
             thread, epoch = free[0]
             for table in ("events", "raws", "blobs", "runs"):

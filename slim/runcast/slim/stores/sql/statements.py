@@ -246,7 +246,7 @@ NEXT_RUN = "SELECT MIN(first_seq) FROM runcast_runs WHERE thread = ? AND first_s
 STRETCH = "WHERE thread = ? AND seq >= ? AND seq <= ?"
 FREE_THREAD = """
 UPDATE runcast_threads SET token = token + 1, owner = NULL
-WHERE tenant = ? AND thread_id = ? AND (owner IS NULL OR until < ?)
+WHERE tenant = ? AND thread_id = ? AND (owner IS NULL OR until < ?) AND (updated_at <= ? OR epoch = '')
 RETURNING id, epoch
 """
 # Serialised with `ACQUIRE` by the row, which it makes where there is none.
@@ -254,7 +254,8 @@ BURY = """
 INSERT INTO runcast_threads (tenant, thread_id, epoch, token, created_at, updated_at) VALUES (?, ?, '', 1, ?, ?)
 ON CONFLICT (tenant, thread_id) DO UPDATE
 SET token = runcast_threads.token + 1, owner = NULL, until = NULL, batch = NULL
-WHERE runcast_threads.owner IS NULL OR runcast_threads.until < ?
+WHERE (runcast_threads.owner IS NULL OR runcast_threads.until < ?)
+  AND (runcast_threads.updated_at <= ? OR runcast_threads.epoch = '')
 RETURNING id, epoch
 """
 TOMBSTONE = "UPDATE runcast_threads SET epoch = '', title = NULL, last_seq = 0, updated_at = ? WHERE id = ?"
