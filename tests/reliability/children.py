@@ -1,42 +1,34 @@
 """Processes to be killed: they write, say what they were promised, and never tidy up.
 
-They are forked from a server that has everything imported, so that fifty of them take seconds. Parts of this file
-run in the child; it may say only what `RunLog` has told it is durable.
+Parts of this file run in the child; it may say only what `RunLog` has told it is durable.
 """
 
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import random
 import resource
 import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerContext, ForkServerProcess
+from multiprocessing.context import ForkServerProcess
 
 from ag_ui.core import StateSnapshotEvent, ToolCallArgsEvent, ToolCallEndEvent, ToolCallStartEvent
 
 from runcast.slim.errors import Conflict, StoreError
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import open_store
+from tests.forked import nursery
 from tests.slim.logs import finished, started, text
 
 LEASE_MS = 60
 Told = list[int]
 
 
-def server() -> ForkServerContext:
-    """Where children come from, with their imports done."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, "tests.reliability.nodes", "tests.reliability.graph"])
-    return context
-
-
 def spawn(target: Callable[..., None], *args: object) -> tuple[ForkServerProcess, Connection]:
     """A child, and the pipe on which it says things."""
-    context = server()
+    context = nursery()
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=target, args=(theirs, *args), daemon=True)
     child.start()

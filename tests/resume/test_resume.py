@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +12,18 @@ from runcast.slim.protocol.verifier import verify
 from runcast.slim.snapshots.agent_state import AgentState
 from runcast.slim.snapshots.serializer import SlimSerializer
 from runcast.slim.wire.codec import decode
-from tests.resume.worker import THANKS
+from tests.forked import nursery
+from tests.resume.worker import THANKS, life
 
 NEVER = 10_000
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def work(framework: str, folder: Path, cut: int = NEVER) -> AgentState:
     """One process, up to its end or the cut; gives what its snapshot says."""
-    command = [sys.executable, "-m", "tests.resume.worker", framework, str(folder), str(cut)]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
-    assert ended.returncode in (0, 7), ended.stderr
+    process = nursery().Process(target=life, args=(framework, folder, cut))
+    process.start()
+    process.join(120)
+    assert process.exitcode in (0, 7)
     return SlimSerializer().deserialize(json.loads((folder / "snapshot.json").read_bytes()))
 
 

@@ -1,8 +1,8 @@
 """One process of an agent's life: takes up a thread from its snapshot alone, works, and dies where it is told to.
 
-`python -m tests.resume.worker <framework> <folder> <cut>` plays one run and writes the snapshot of its first `cut`
-events; everything the next process may know is that file, and what the framework keeps for itself. Beside it, for the
-test to read: what tools did, what the model was shown, and the run's events.
+`life` plays one run and writes the snapshot of its first `cut` events; everything the next process may know is that
+file, and what the framework keeps for itself. Beside it, for the test to read: what tools did, what the model was shown,
+and the run's events.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import asyncio
 import importlib
 import json
 import os
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -105,7 +104,7 @@ def _events(adapter: Adapter, input: RunAgentInput, point: AgentState | None) ->
     return adapter.run(input, resume=point)
 
 
-if __name__ == "__main__":
-    framework, where, when = sys.argv[1:]
+def life(framework: str, folder: Path, cut: int) -> None:
+    """All that one process does."""
     agent = importlib.import_module(FRAMEWORKS[framework])
-    asyncio.run(play(agent.opened, agent.answer, Path(where), int(when)))
+    asyncio.run(play(agent.opened, agent.answer, folder, cut))
