@@ -42,8 +42,8 @@ FAULTS: tuple[Fault, ...] = (
             '            logger.exception("authorize failed for thread %r", thread_id)\n            return True\n            raise HubError',
         ),
         (
-            'return f"{address}/?token={self.token}" if self.local else address',
-            'return f"{address}/?token={self.token}"',
+            "return f\"{address}{path or '/'}?token={self.token}\" if self.local else",
+            "return f\"{address}{path or '/'}?token={self.token}\" if True else",
         ),
         ("if given is not None and not _TOKEN.fullmatch(given):", "if False:"),
         (

@@ -34,7 +34,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     *faults(
         "app/runcast/app/keeping/forgetting.py",
-        ("sorted(await self._agents_of(thread_id))}", "[]}"),
+        ("agents = sorted(await self._agents_of(thread_id))", "agents = list[str]()"),
         (
             "        if not cast.slots.is_starting(cast.tenant, thread_id):\n            await",
             "        if True:\n            await",
@@ -108,8 +108,8 @@ FAULTS: tuple[Fault, ...] = (
             "        if due is None:\n            return",
         ),
         (
-            'if len({each.id for each in history}) < len(history) or "state"',
-            'if "state"',
+            "if len({each.id for each in history}) < len(history) or not self._has_state:",
+            "if not self._has_state:",
         ),
         ("or state is None or self._snapshot_seq < last.seq:", "or state is None:"),
     ),

@@ -156,8 +156,8 @@ FAULTS: tuple[Fault, ...] = (
             "WHERE tenant = ? AND thread_id = ? AND ? > 0",
         ),
         (
-            "WHERE runcast_threads.owner IS NULL OR runcast_threads.until < ?\nRETURNING id, epoch",
-            "WHERE ? > 0\nRETURNING id, epoch",
+            "WHERE (runcast_threads.owner IS NULL OR runcast_threads.until < ?)\n  AND (runcast_threads.updated",
+            "WHERE ? > 0\n  AND (runcast_threads.updated",
         ),
     ),
     *faults(

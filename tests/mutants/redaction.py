@@ -113,7 +113,7 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         REDACTION + "scanner.py",
         ("        yield from self._customised(text)", "        pass"),
-        ("        yield from self._formed(text)", "        pass"),
+        ("        yield from self._formed(text, since)", "        pass"),
         ("            yield found\n            at = found.end", "            yield found"),
         (
             'return "weak" if self._keys.is_weak(name) else ""',
@@ -124,7 +124,7 @@ FAULTS: tuple[Fault, ...] = (
             "            return not (is_reference(value) or value.lower() in (name.lower(), *KEPT))\n        if value",
             "            return True\n        if value",
         ),
-        ("            return not is_schema_text(value)", "            return True"),
+        ("            return not (is_schema_text(value) or is_harmless(value))", "            return True"),
         ("        if is_harmless(value) or ((", "        if is_reference(value) or (("),
         ("        if _is_prose(text, found):\n            return False\n", ""),
         ('(("==" in operator or "!=" in operator) and _is_compared(value))', "False"),
@@ -135,8 +135,8 @@ FAULTS: tuple[Fault, ...] = (
         ),
         ("        elif each.end > last.end:", "        elif False:"),
         (
-            "                if match[group] and (check is None or check(match.group())):",
-            "                if match[group]:",
+            "elif match[group] and (form.check is None or form.check(match.group())):",
+            "elif match[group]:",
         ),
         (
             "            if each.start < start < each.end:\n                start = each.start",
