@@ -8,7 +8,7 @@ they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ag_ui.core import Event as AgEvent
 from ag_ui.core import (
@@ -70,11 +70,8 @@ def corrections(
     end = next((n for n, message in enumerate(after) if message.role == "user"), len(after))
     output = [message for message in after[:end] if message.role in OUTPUT]
     stays = {it.id for it in held}.union(inside.ids)
-    gone = [
-        it.id
-        for it in output
-        if it.id not in stays and not (it.role == "tool" and it.tool_call_id not in answers)
-    ]
+    out = (it for it in output if it.id not in stays)
+    gone = [it.id for it in out if it.role != "tool" or it.tool_call_id in answers]
     broke = resume is not None and bool(resume.framework.get("unfinished"))
     halves = [turn[it.id] for it in output if it.id in turn and _differs(it, turn[it.id], broke=broke)]
     unseen = [it for it in turn.values() if it.id not in known]
@@ -91,12 +88,16 @@ def corrections(
     results: list[AgEvent] = [_result(it) for it in placed if it.tool_call_id in calls]
     if not (gone or halves or len(unseen) > len(placed)):
         return results
-    seen = Conversation(shown)
+    brought = [it for it in unseen if it not in placed]
+    # a snapshot adds at the end what the client lacks: it has to come before what followed the turn
+    later = after[end:] if behind and brought else []
+    seen = Conversation(shown[: len(shown) - len(later)])
     for result in results:
         seen.feed(result)
     # a result whose call the client lacks stands behind it once the snapshot has brought the call
-    later = [_result(it) for it in placed if it.tool_call_id not in calls]
-    return results + retract(seen, gone, [*halves, *(it for it in unseen if it not in placed)]) + later
+    rest = retract(seen, gone, [*halves, *brought])
+    rest += [_result(it) for it in placed if it.tool_call_id not in calls]
+    return [*results, *rest, *([_added_again(seen, rest, later)] if later else [])]
 
 
 def at_client(
@@ -120,13 +121,24 @@ def _forked(held: Sequence[Message], fork: Plan) -> AgEvent:
 
 
 def _result(message: ToolMessage) -> ToolCallResultEvent:
+    owner: dict[str, Any] = (
+        {} if message.subagent_run_id is None else {"subagent_run_id": message.subagent_run_id}
+    )
     return ToolCallResultEvent(
         message_id=message.id,
         tool_call_id=message.tool_call_id,
         content=message.content,
         role="tool",
         metadata=message.metadata,
+        **owner,
     )
+
+
+def _added_again(seen: Conversation, events: Sequence[AgEvent], later: Sequence[Message]) -> AgEvent:
+    """What adds these messages again behind a turn: the snapshot that restates the turn has removed them."""
+    for event in events:
+        seen.feed(event)
+    return MessagesSnapshotEvent(messages=[it for it in (*seen.messages, *later) if it.role != "activity"])
 
 
 def _is_answer(result: ToolMessage) -> bool:
