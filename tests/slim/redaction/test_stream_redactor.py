@@ -31,7 +31,7 @@ from ag_ui.core import (
 
 from runcast.slim.folding.conversation import fold
 from runcast.slim.protocol.verifier import verify
-from runcast.slim.redaction.exempt_fields import EXEMPT_FIELDS
+from runcast.slim.redaction.event_parts import EXEMPT_FIELDS
 from runcast.slim.redaction.patterns import CARD_NUMBER, DEFAULT_PATTERNS, EMAIL
 from runcast.slim.redaction.redactor import Redactor
 from runcast.slim.redaction.stream_redactor import StreamRedactor

@@ -1,6 +1,6 @@
-"""What each type of event is to the streams of text: a piece of one, its border, or neither.
+"""What each type of event is to the streams of text: a piece of one, its border, or neither; and which fields stay as they are.
 
-Knows the protocol's types and lifecycles; does not know what a secret is, or any text.
+Knows the protocol's types, fields and lifecycles; does not know what a secret is, or any text.
 """
 
 from __future__ import annotations
@@ -53,3 +53,26 @@ CHUNKS = {event: name for event, (part, _, name, _) in PARTS.items() if part == 
 MINTS = (ToolCallResultEvent, ActivitySnapshotEvent)  # make or replace the message they name
 # These bring all messages anew, or end them.
 RESTATES = (MessagesSnapshotEvent, RunStartedEvent, RunFinishedEvent, RunErrorEvent)
+
+# Names and ids, never content. Opaque provider values must come back unchanged.
+EXEMPT_FIELDS = frozenset(
+    {
+        *("type", "role", "id", "message_id", "tool_call_id", "thread_id", "run_id", "parent_run_id", "op"),
+        *(
+            "parent_message_id",
+            "subagent_run_id",
+            "parent_subagent_run_id",
+            "parent_tool_call_id",
+            "entity_id",
+        ),
+        *(
+            "interrupt_id",
+            "interrupt_ids",
+            "pending_tool_call_ids",
+            "encrypted_value",
+            "mime_type",
+            "timestamp",
+        ),
+        *("protocol_version", "expires_at", "subtype", "usage"),
+    }
+)

@@ -6,7 +6,8 @@ Nearly every event is passed by it, so it is one search. Does not know where a s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from string import ascii_lowercase
 
 from runcast.slim.redaction.key_names import KeyNames
 from runcast.slim.redaction.secret_pattern import SecretPattern, any_of, compiled
@@ -18,14 +19,26 @@ def either(one: Finder, other: Finder) -> Finder:
     return lambda text: one(text) or other(text)
 
 
-GROUPED = 24  # expressions that are searched at once: the states of more do not fit the engine's cache
+def both(one: Finder, other: Finder) -> Finder:
+    """Two patterns that a text must have; the first one is the rarer."""
+    return lambda text: one(text) and other(text)
+
+
+GROUPED = 40  # expressions that are searched at once: the states of more do not fit the engine's cache
 
 
 def grouped(patterns: Iterable[str]) -> Finder:
     """Any of many patterns, some at a time: each group fits the engine's cache, and all together would not."""
     every = list(patterns)
     finders = [quick_finder(every[at : at + GROUPED]) for at in range(0, len(every), GROUPED)]
-    return lambda text: any(each(text) for each in finders)
+
+    def found(text: str | bytes) -> bool:
+        for each in finders:  # noqa: SIM110 - a generator costs as much as a search of a short text
+            if each(text):
+                return True
+        return False
+
+    return found
 
 
 def glimpse_of(keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> Finder:
@@ -44,7 +57,7 @@ def glimpse_of(keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[
         edge = r"(?-u:\b|_|\\[nrtbf]|\\u[0-9A-Fa-f]{4})"
         literals.append(rf"{edge}(?i:{any_of(sorted(begun))})")
     shaped = [form.hint for form in forms if not has_marks(form)]
-    return quick_finder([*literals, *shaped])  # one search: two cost twice as much
+    return either(quick_finder(literals), quick_finder(shaped))
 
 
 def unescaped(data: bytes) -> bytes:
@@ -63,12 +76,26 @@ _ESCAPES = (
 )
 
 
-def together(
-    forms: Sequence[SecretPattern],
-) -> tuple[Finder, list[tuple[Finder, re.Pattern[str], SecretPattern]]]:
+Search = tuple[
+    Finder, re.Pattern[str], SecretPattern
+]  # of a form: whether a text may hold it, and where it stands
+
+
+def together(forms: Sequence[SecretPattern]) -> tuple[Finder, list[Search]]:
     """Forms behind one search, which passes most texts by; then each has its own."""
-    each = [(quick_finder([form.hint]), compiled(form.form), form) for form in forms]
+    if len(forms) == 1:
+        return _hinted(forms[0]), [(_anyway, compiled(forms[0].form), forms[0])]
+    each = [(_hinted(form), compiled(form.form), form) for form in forms]
     return quick_finder(form.hint for form in forms), each
+
+
+def _anyway(text: str | bytes) -> bool:
+    return True
+
+
+def _hinted(form: SecretPattern) -> Finder:
+    hint = quick_finder([form.hint])
+    return both(hint, quick_finder([form.besides])) if form.besides else hint
 
 
 def has_marks(form: SecretPattern) -> bool:
@@ -76,11 +103,26 @@ def has_marks(form: SecretPattern) -> bool:
     return bool(form.marks or form.begins)
 
 
-def endings(marks: Iterable[str]) -> Iterator[str]:
-    """What a delta begins with when one of the marks was split."""
-    rests = sorted({mark[at:] for mark in marks for at in range(1, len(mark))})
-    for plain in (True, False):
-        yield rf"^(?i:{any_of(each for each in rests if each.isascii() is plain)})(?:[^a-z]|$)"
+def heads_of(marks: Iterable[str], letters: Sequence[str]) -> Callable[[str], Mapping[str, tuple[str, ...]]]:
+    """What has to stand before a delta that ends a mark which was split, by its last character: `pass` before `word`. The
+    patterns in `letters` are of what ends something behind any letter."""
+    split: dict[str, set[str]] = {}
+    for mark in marks:
+        for at in range(1, len(mark)):
+            split.setdefault(mark[at:], set()).add(mark[:at])
+    longest = max(map(len, split), default=0)
+    behind_letters = quick_finder(letters)
+
+    def heads(delta: str) -> Mapping[str, tuple[str, ...]]:
+        low = delta[: longest + 1].lower()
+        ends = (at for at in range(1, len(low) + 1) if not "a" <= low[at : at + 1] <= "z")
+        found = {head for at in ends for head in split.get(low[:at], ())}
+        if behind_letters(delta):
+            found.update(ascii_lowercase)
+        lasts = {head[-1] for head in found}
+        return {last: tuple(head for head in found if head[-1] == last) for last in lasts}
+
+    return heads
 
 
 def _shortest(marks: Iterable[str]) -> list[str]:

@@ -56,6 +56,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 LONGEST_NAME = 80
 _MADE = re.compile(r"[A-Za-z0-9_+=~-]{16,200}")
 _GROUPS = re.compile(r"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,5}")  # of a product key
+SHORTEST_WEAK = 8  # of a value behind a weak name, but for numbers
 SHORTEST_RANDOM = 12  # of random characters behind `X-Gotify-Key`
 
 
@@ -114,13 +115,15 @@ class KeyNames:
 
     def may_hold(self, name: str, value: str, *, written: bool = False) -> bool:
         """Whether this weak name before this value announces a secret; `written`, where it is no key of a document."""
+        if len(value) < SHORTEST_WEAK and not value.isdecimal():
+            return False
         if not self.is_weak(name):
             return False
         base, suffix = _split(name)
         parts = words(base)
         last = parts[-1]
         if last == "psk":  # a password that people choose
-            return len(value) > 7 and any(map(str.isdigit, value)) and not value.isdigit()
+            return len(value) >= SHORTEST_WEAK and any(map(str.isdigit, value)) and not value.isdigit()
         qualified = (len(parts) > 1 and last in _QUALIFIED) or (bool(suffix) and self._ends(base))
         if qualified and not PLAIN_KEYS.isdisjoint(parts[-3:-1]):
             return False

@@ -15,8 +15,9 @@ from runcast.slim.redaction.glimpse import unescaped
 from runcast.slim.values.linear_regex import quick_finder
 
 OUTLINE = bytes.maketrans(b"0123456789abcdef", b"0" * 16)
-LONGEST = 1_024  # bytes of an outline that is kept
-KEPT = 2_048  # outlines
+LONGEST = 2_048  # bytes of an outline that is kept
+BRIEF = 512  # bytes of an event with a content of its own, up to which it may well have the outline of another one
+KEPT = 1_024  # outlines
 _BLURRED = "0123456789abcdef"
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d+(?:,\d*)?\}|\((?:\?[a-z-]*:)?|.", re.DOTALL)
 

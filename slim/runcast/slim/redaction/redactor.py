@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
-from runcast.slim.redaction.exempt_fields import EXEMPT_FIELDS
+from runcast.slim.redaction.event_parts import EXEMPT_FIELDS
 from runcast.slim.redaction.key_names import DEFAULT_KEYS, WEAK_KEYS, KeyNames
 from runcast.slim.redaction.outline import Familiar
 from runcast.slim.redaction.paths import Paths
@@ -119,14 +119,11 @@ class Redactor:
     def replaced(self, text: str, findings: Iterable[Finding]) -> str:
         """The text with the findings replaced; a replacement that is there already stays."""
         out: list[str] = []
-        at = 0
-        for each in findings:
-            out.append(text[at : each.start])
-            if text[each.start : each.end] != self.replace:
-                out.append(f"{each.quote}{self.replace}{each.quote}")
-            else:
-                out.append(self.replace)
-            at = each.end
+        at, replace = 0, self.replace
+        for start, end, quote, _, _ in findings:
+            quoted = quote and text[start:end] != replace
+            out += (text[at:start], f"{quote}{replace}{quote}" if quoted else replace)
+            at = end
         out.append(text[at:])
         return "".join(out)
 

@@ -10,32 +10,34 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import Literal
 
 from runcast.slim.redaction.glimpse import (
+    Search,
     either,
-    endings,
     glimpse_of,
     grouped,
     has_marks,
+    heads_of,
     together,
     unescaped,
 )
 from runcast.slim.redaction.key_names import SUFFIX, KeyNames, words
 from runcast.slim.redaction.outline import Familiar
 from runcast.slim.redaction.rules.name_trail import trail
-from runcast.slim.redaction.secret_pattern import RUN, SecretPattern, compiled, matches
+from runcast.slim.redaction.search_windows import PIECE, Span, blocks, joined, matches, spans_of
+from runcast.slim.redaction.secret_pattern import RUN, SecretPattern, compiled
 from runcast.slim.redaction.secret_values import (
     is_harmless,
     is_reference,
     is_schema_text,
     looks_unlike_a_word,
 )
-from runcast.slim.redaction.value_extent import KEPT, Finding, value_behind
+from runcast.slim.redaction.value_extent import KEPT, WORD, Finding, value_behind, word_behind
 from runcast.slim.values.linear_regex import NOTHING, Linear, quick_finder, searchable
 
 LONGEST_NAME = 40
+LONGEST_LEAD = 192  # a name and what stands between it and its value
 
 _OPERATOR = r"(?:=>|<-|!==?|===|%3[dD]|[+.?|]{1,2}=|:{0,2}[:=]=?)"
 # The type between a name and its string, in a program: `token: string = "…"`.
@@ -44,13 +46,17 @@ _TYPED = (
     r"\s{0,4}=\s{0,4}+(?=\\*(?:[\"'`]|\Z)))?+"
 )
 # What stands between a name and its value, and a value that nothing quotes.
-_TAIL = rf"(?P<q>\\*[\"'])?(?:\*\*|`)?\]?(?:\[[0-9]{{0,5}}\])?\s{{0,24}}+{_OPERATOR}\s{{0,24}}+(?:\*\*\s?)?{_TYPED}(?:[|>][+-]?(?:\s|\\+n){{1,12}}+|!!binary\s|[bBrRuU](?=[\"']))?(?P<open>\\*[\"'`])?"
-_tail = re.compile(_TAIL)
+_tail = re.compile(
+    r"(?:(?=[\\\"'*`\]\[\s])(?P<q>\\*[\"'])?(?:\*\*|`)?\]?(?:\[[0-9]{0,5}\])?\s{0,24}+)?+"
+    rf"{_OPERATOR}\s{{0,24}}+(?:\*\*\s?)?{_TYPED}(?:[|>][+-]?(?:\s|\\+n){{1,12}}+|!!binary\s|[bBrRuU](?=[\"']))?(?:(?P<open>\\*[\"'`])|{WORD})?"
+)
 _OPERATORS = re.compile("[:=/\"'\\\\<%]")
 _IDENTIFIER = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 _WHOLE_LINE = frozenset(
     {"authorization", "cookie", "cookies", "phrase", "mnemonic", "codes"}
 )  # their values have spaces in them
+_BEFORE_RUN = "\\\"'` \t\r\n"
+BESIDE = 8  # characters before those
 SHORT = 16  # the longest beginning of a text that is cached
 TOGETHER = 12  # forms with hints that are searched at once, before those of each
 
@@ -61,8 +67,10 @@ class Scanner:
     def __init__(self, keys: KeyNames, forms: Sequence[SecretPattern], custom: Sequence[Linear]) -> None:
         shared = [form for form in forms if not form.apart]
         apart = [form for form in forms if form.apart]
-        groups = [shared[at : at + TOGETHER] for at in range(0, len(shared), TOGETHER)]
-        self._forms = [together(some) for some in (*groups, *([form] for form in apart))]
+        usual = [form for form in forms if not (form.apart or form.besides)]
+        groups = [usual[at : at + TOGETHER] for at in range(0, len(usual), TOGETHER)]
+        alone = ([form] for form in forms if form.apart or form.besides)
+        self._forms = [together(some) for some in (*groups, *alone)]
         self._opens = grouped(form.sign or form.onset for form in forms if not form.adjacent)
         self._adjacent = [compiled(form.opening) for form in forms if form.adjacent]
         self._unbroken = _any(form.opening for form in forms if form.unbroken)
@@ -80,12 +88,10 @@ class Scanner:
         ]
         names: list[str] = []
         announced = NOTHING
-        self._lead = _any(())
         self._trail = trail(keys.names)
         if keys.names:
             name = f"(?i:{keys.pattern()})"
             announced = rf"{name}{SUFFIX}\\*[\"']?(?:\*\*|`)?\]?(?:\[[0-9]{{0,5}}\])?\s*{_OPERATOR}"
-            self._lead = compiled(rf"(?P<name>{name}{SUFFIX}){_TAIL}")
             between = r"(?:\\*[\"']|\[[0-9]{0,5}|\]|\\+[nrt]|\s|\*\*|`)*"
             names.append(rf"{name}{SUFFIX}{between}(?:[+.?|]{{1,2}}=|[:=]|!=|<-|%3[dD])")
             # The path of a patch ends with a name, and its value stands elsewhere.
@@ -106,8 +112,9 @@ class Scanner:
         self.wakes = lru_cache(maxsize=4096)(self._wakes)  # of a delta; tokens repeat
         self._first = lru_cache(maxsize=4096)(self._growing)  # the same few words begin a text
         # Whether a delta may end a word that began in the one before: `ret a1b2…` itself does not show what it is about.
-        split = endings(mark.rstrip() for form in forms for mark in form.marks)
-        self.resumes = quick_finder([*split, *(form.rests for form in forms if form.rests)])
+        # Only then does anything depend on the deltas before it.
+        marks = (mark.rstrip() for form in forms for mark in form.marks)
+        self.heads = lru_cache(maxsize=4096)(heads_of(marks, [form.rests for form in forms if form.rests]))
 
     def suspects(self, data: bytes) -> bool:
         """The same as `mentions`, faster for JSON bytes, above all for long ones."""
@@ -162,19 +169,33 @@ class Scanner:
         yield from self._customised(text)
 
     def _formed(self, text: str, since: int) -> Iterator[Finding]:
-        for some, forms in self._forms:
-            for hinted, pattern, form in forms if some(text) else ():
-                if not hinted(text):
-                    continue
-                group = "secret" if "secret" in pattern.groupindex else 0
-                for match in matches(pattern, text):
-                    if form.whole and match.start(group) < since:
-                        continue  # the rest of a longer word, or of a longer row
-                    if form.parts is not None:
-                        at = match.start()
-                        yield from (Finding(at + start, at + end) for start, end in form.parts(match.group()))
-                    elif match[group] and (form.check is None or form.check(match.group())):
-                        yield Finding(*match.span(group))
+        for (_, pattern, form), spans in self._near(text):
+            group = "secret" if "secret" in pattern.groupindex else 0
+            for match in matches(pattern, text, spans, form.reach):
+                if form.whole and match.start(group) < since:
+                    continue  # the rest of a longer word, or of a longer row
+                if form.parts is not None:
+                    at = match.start()
+                    yield from (Finding(at + start, at + end) for start, end in form.parts(match.group()))
+                elif match[group] and (form.check is None or form.check(match.group())):
+                    yield Finding(*match.span(group))
+
+    def _near(self, text: str) -> Iterator[tuple[Search, Sequence[Span]]]:
+        """The forms that may stand in the text, and where they may begin."""
+        if len(text) <= PIECE:
+            for some, forms in self._forms:
+                yield from (
+                    (each, ((0, len(text)),)) for each in (forms if some(text) else ()) if each[0](text)
+                )
+            return
+        for block in blocks(text):
+            near = [each for each in block if self.glimpse(each.text)]
+            for some, forms in self._forms if near else ():
+                nearer = [each for each in near if some(each.text)]
+                for search in forms if nearer else ():
+                    spans = joined(each for each in nearer if search[0](each.text))
+                    if spans:
+                        yield search, spans
 
     def _customised(self, text: str) -> Iterator[Finding]:
         for pattern in self._custom:
@@ -183,8 +204,10 @@ class Scanner:
 
     def _adjoining(self, text: str, reach: int) -> Iterator[int]:
         """Where forms may have begun that show at the end of the text alone."""
+        # They are the last run, and an operator and a quote before it.
+        near = max(reach, len(text[:-1].rstrip(RUN).rstrip(_BEFORE_RUN)) - BESIDE)
         for opening in self._adjacent:
-            match = opening.search(text, reach)
+            match = opening.search(text, near)
             if match is not None:
                 inner = match.start("secret")
                 yield inner if inner >= 0 else match.end()
@@ -203,17 +226,25 @@ class Scanner:
     def _leads(self, text: str) -> Iterator[tuple[int, int, re.Match[str]]]:
         """Where a name begins and ends that stands before an operator, and what follows it. Found from the operator
         backwards: few places have one, many may begin a name."""
-        size, tail = len(text), _tail.match
-        spans = [each.span("name") for each in self._trail.finditer(text[::-1])]
-        spans.reverse()
-        leads = ((size - ends, size - begins, tail(text, size - begins)) for begins, ends in spans)
-        return ((begins, ends, lead) for begins, ends, lead in leads if lead is not None)
+        size, tail, reverse = len(text), _tail.match, text[::-1]
+        for start, stop in spans_of(text, self._announced, LONGEST_LEAD):
+            # Read backwards, what lies behind the names comes first.
+            area = max(0, size - stop - LONGEST_LEAD), size - max(0, start - LONGEST_NAME)
+            spans = [each.span(1) for each in self._trail.finditer(reverse, *area)]
+            for begins, ends in reversed(spans):
+                name, end = size - ends, size - begins
+                if start <= name < stop and (lead := tail(text, end)) is not None:
+                    yield name, end, lead
 
-    def _shorter(self, text: str, at: int, end: int) -> tuple[int, int, re.Match[str]] | None:
+    def _shorter(self, text: str, at: int, longer: re.Match[str]) -> tuple[int, int, re.Match[str]] | None:
         """The rest of a lead whose beginning was the value of another one, where it is a lead itself."""
-        rest = self._lead.search(text, at, end)
-        lead = None if rest is None else self._lead.match(text, rest.start())
-        return None if lead is None else (*lead.span("name"), lead)
+        end = longer.end() if longer[3] is None else longer.start(3)
+        rest = self._trail.search(text[at:end][::-1]) if end > at + 2 else None
+        if rest is None:
+            return None
+        begins, ends = rest.span(1)
+        lead = _tail.match(text, end - begins)
+        return None if lead is None else (end - ends, end - begins, lead)
 
     def _named(self, text: str) -> Iterator[Finding]:
         """Values after a name that announces a secret."""
@@ -222,35 +253,40 @@ class Scanner:
         at = 0
         for start, end, lead in self._leads(text):
             if start < at:
-                shorter = self._shorter(text, at, lead.end()) if lead.end() > at else None
+                shorter = self._shorter(text, at, lead)
                 if shorter is None:
                     continue
                 start, end, lead = shorter
-            at = lead.end()
+            q, quote, word = lead.groups()
+            at = lead.end() if word is None else lead.start(3)
             name = text[start:end]
             if start and text[start - 1] in _IDENTIFIER:
                 name = _name_before(text, start) + name
-            operator, q, quote = lead.group(0, "q", "open")
-            whole = (
+            kind, operator = self._kind(name), text[end:at]
+            if not kind or (
                 quote is not None and q is None and _is_whole_string(text, end - len(name), operator, quote)
-            )
-            kind = "" if whole else self._kind(name)
-            found = value_behind(text, lead, whole_line=kind == "whole line") if kind else None
+            ):
+                continue
+            if word is not None and q is None and kind != "whole line":
+                found = word_behind(text, at, lead.end(), end)
+            else:
+                found = value_behind(text, at, q, quote, whole_line=kind == "whole line")
             if found is None:
                 continue
-            value = text[found.start : found.end]
+            starts, at = found[:2]
+            value = text[starts:at]
             if not (
                 self._keys.may_hold(name, value, written=q is None)
                 if kind == "weak"
                 else self._is_secret(text, name, operator, quote, found, value)
             ):
                 if not found.open:
+                    at = starts
                     continue
                 found = found._replace(weak=True)
-            elif len(text) < found.end + 2 and any(each.fullmatch(value) for each in _CONTINUED):
+            elif len(text) < at + 2 and any(each.fullmatch(value) for each in _CONTINUED):
                 found = found._replace(open=True)  # the next word shows whether this is a sentence
             yield found
-            at = found.end
 
     def _kind_of(self, name: str) -> Literal["", "weak", "strong", "whole line"]:
         """How a name announces a secret, if it does."""
@@ -274,7 +310,7 @@ class Scanner:
             return not (is_schema_text(value) or is_harmless(value))
         if is_harmless(value) or (("==" in operator or "!=" in operator) and _is_compared(value)):
             return False
-        if _is_prose(text, found):
+        if text[found.end : found.end + 1] == " " and _is_prose(text, found):
             return False
         return not (value.isascii() and value.replace("_", "").isalpha() and value in self._keys)
 
@@ -309,8 +345,6 @@ def _is_prose(text: str, found: Finding) -> bool:
     """A word of a sentence behind a colon: `password: then press`; or a type, `password: FilterOrBool = False`; or a
     name that more is added to, `token = prefix + "TOKEN"`."""
     start, end = found.start, found.end
-    if text[end : end + 1] != " ":
-        return False
     next_one = text[end + 1 : end + 2]
     if next_one == "+" and _IDENTIFIED.fullmatch(text, start, end):
         return True
@@ -330,10 +364,16 @@ def _name_before(text: str, end: int) -> str:
 
 
 def _merged(findings: Iterable[Finding]) -> list[Finding]:
-    merged: list[Finding] = []
     every = list(findings)
-    if any(each.start < last.end for last, each in pairwise(every)):
-        every.sort(key=lambda found: (found.start, -found.end))
+    reached = 0
+    for start, end, *_ in every:
+        if start < reached:
+            break
+        reached = end
+    else:
+        return every
+    every.sort(key=lambda found: (found.start, -found.end))
+    merged: list[Finding] = []
     for each in every:
         last = merged[-1] if merged else None
         if last is None or each.start >= last.end:

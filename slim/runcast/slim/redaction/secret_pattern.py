@@ -10,9 +10,11 @@ backtrack: matching is linear.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from runcast.slim.redaction.search_windows import REACH
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class SecretPattern:
     parts: Callable[[str], Iterable[tuple[int, int]]] | None = (
         None  # where secrets stand in a match that has several
     )
+    besides: str = ""  # linear syntax: stands beside the hint, and is looked for where that was found
+    reach: int = REACH  # so many characters, and one run without blanks, show whether it is one
 
 
 def luhn(text: str) -> bool:
@@ -152,29 +156,6 @@ def announced(name: str, schemes: tuple[str, ...], value: str) -> SecretPattern:
         sign=hint,
         marks=schemes,
     )
-
-
-WINDOW = 65_536  # characters in which one search may find a beginning
-OVERLAP = 32_768  # behind them: no form needs more until it shows
-EDGE = 64  # characters at the end of what is searched, to which a form may look ahead
-
-
-def matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """As `finditer`, of a long text in windows: a search holds Python's lock to its end, and with it the event loop."""
-    at, stop, size = 0, WINDOW, len(text)
-    while stop + OVERLAP < size:
-        match = pattern.search(text, at, stop + OVERLAP)
-        if match is None or match.start() >= stop:
-            at, stop = stop, stop + WINDOW
-            continue
-        at = match.start() + 1
-        if match.end() > stop + OVERLAP - EDGE:  # what was cut off may belong to it
-            match = pattern.match(text, match.start())
-        if match is not None:
-            at = max(match.end(), at)
-            stop = max(stop, at)
-            yield match
-    yield from pattern.finditer(text, at)
 
 
 def compiled(pattern: str) -> re.Pattern[str]:

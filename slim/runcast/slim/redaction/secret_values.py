@@ -12,11 +12,12 @@ from itertools import pairwise
 # A place where a secret is to be put, or a secret that is hidden already.
 _SCHEMES = ("bearer", "basic", "digest", "token")
 _MODES = ("include", "omit", "same-origin")
+_PLACEHOLDS = "cehimrstyCEHIMRSTY"  # how `your_key` and the like begin
 _REFERENCE = re.compile(
     r"\${1,2}\w{1,80}|\$\([a-z][\w./-]{0,40}(?:\s.{0,160})?\)?|\${1,2}\{[^}]{0,120}\}?|[\w-]{0,24}\{\s?[A-Za-z_.]{0,60}\s?\}|(?:\w{1,12}-){1,3}x{3,}|\$\{\{[^}]{0,120}(?:\}\})?|\{{1,3}\w{1,60}|%\w{1,80}%|\{\{[^}]{0,120}\}\}|<[\w .:/-]{1,80}>?"
     r"|[*xy•.#-]{4,}|X{4,}|#[0-9a-fA-F]{6}|(?:os|process)\.env(?:iron)?/\w{1,80}|(?:[A-Za-z]{1,8}[_-]){0,2}(?:\.{3}|…)\w{0,4}|[\^~]\d{1,5}(?:\.[\dx*]{1,5}){0,2}"
     rf"|!(?i:vault|ref|sub|getatt|secret|env)(?:\s[^\n]{{0,80}})?|(?=[bdtBDT])(?i:{'|'.join(_SCHEMES)})\s*|{'|'.join(_MODES)}"
-    r"|(?=[cehimrstyCEHIMRSTY])(?i:your|my|the|some|example|enter|insert|replace|change)[_ -](?:[\w -]{0,40}[_ -])?"
+    rf"|(?=[{_PLACEHOLDS}])(?i:your|my|the|some|example|enter|insert|replace|change)[_ -](?:[\w -]{{0,40}}[_ -])?"
     r"(?i:key|token|secret|password|pass|credentials?|me|here|value)s?(?i:[_ -](?:here|goes[_ -]here))?"
 )
 # An expression of a program: a call, an index, an attribute, a keyword, a type, a constant.
@@ -54,6 +55,8 @@ _CODE = re.compile(
     rf"|https?://[^\s@?]{{0,200}}|(?:{'|'.join(_KEYWORDS)})|(?:{'|'.join(_TYPES)})(?:\s*[|=?].{{0,40}})?"
 )
 _HARMLESS = re.compile(rf"{_REFERENCE.pattern}|{_CODE.pattern}")
+_PLAIN = re.compile(r"[\w=-]*[0-9A-WZa-mo-wz_=-](?<![XYxyn]-)")  # no sign of a reference, and no mask
+_HARMLESS_WORDS = frozenset((*_MODES, *_KEYWORDS, *_TYPES))
 SHORTEST_GENERATED = 16
 _GENERATED = re.compile(
     rf"(?:base64:)?(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_.+/=~%-]{{{SHORTEST_GENERATED},4096}}"
@@ -139,6 +142,12 @@ def is_sentence(value: str) -> bool:
 
 def is_harmless(value: str) -> bool:
     """Whether an unquoted value is a reference, or an expression: `os.environ[`, `config.secret`, `bool`."""
+    if value.isalnum():  # most values are one word, and few words are harmless
+        masked = len(value) > 3 and not (value.strip("xy") and value.strip("X"))
+        return masked or value in _HARMLESS_WORDS or value.lower() in _SCHEMES
+    if value[:1] not in _PLACEHOLDS and _PLAIN.fullmatch(value):
+        kind, _, default = value.partition("=")
+        return kind in _TYPES and len(default) < 41
     return _HARMLESS.fullmatch(value) is not None
 
 

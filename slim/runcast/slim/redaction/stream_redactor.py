@@ -14,6 +14,7 @@ Knows which events carry deltas and which end them. Does not know what a secret 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -30,7 +31,7 @@ from runcast.slim.redaction.event_parts import (
     START,
     TERSE,
 )
-from runcast.slim.redaction.outline import LONGEST, OUTLINE
+from runcast.slim.redaction.outline import BRIEF, LONGEST, OUTLINE
 from runcast.slim.values.linear_regex import searchable
 
 if TYPE_CHECKING:
@@ -44,11 +45,12 @@ if TYPE_CHECKING:
 
 PIECES = 48  # how many of the last released deltas give context, and
 CONTEXT = 128  # how many of their characters: the name before a value, the border of a word
-MOST_PIECES = 2 * PIECES  # the older half is dropped at this number
-TAIL = 40  # as many pieces and characters have the beginning of a word that a delta ends
+TAIL = 40  # as many characters has the beginning of a word that a delta ends
 LONG_HOLD = 512  # up to so many held characters, a hold is scanned at every blank, and
 FEW = 8  # whenever so many more have come
 REMEMBERED = 4_096  # harmless deltas and short texts that are cached, of each; tokens and names repeat
+
+Pieces = deque[str]
 
 
 class _Rules(Protocol):
@@ -78,16 +80,14 @@ class _Stream:
     muted = False  # the hold outgrew the window: nothing is released any more
     last: AnyEvent | None = None  # the model for the event that releases held text
 
-    def __init__(self, recent: list[str]) -> None:
+    def __init__(self, recent: Pieces) -> None:
         self.recent = recent  # released last
 
     def context(self) -> str:
-        return "".join(self.recent[-PIECES:])[-CONTEXT:]
+        return "".join(self.recent)[-CONTEXT:]
 
     def released(self, text: str) -> None:
         self.recent.append(text)
-        if len(self.recent) > MOST_PIECES:
-            del self.recent[:PIECES]
 
 
 class StreamRedactor:
@@ -100,7 +100,7 @@ class StreamRedactor:
         self._scanner = redactor.scanner
         self._always = redactor.holds_always or redactor.also is not None
         # Texts, reasoning and arguments, by id. For most, only the last released deltas are kept.
-        self._streams: tuple[dict[str, _Stream | list[str]], ...] = ({}, {}, {})
+        self._streams: tuple[dict[str, _Stream | Pieces], ...] = ({}, {}, {})
         self._chunked: tuple[type, str] | None = None  # the stream that a chunk without an id continues
         self._harmless = redactor.harmless
         self._openers = redactor.openers
@@ -113,32 +113,26 @@ class StreamRedactor:
         if self._open:
             return self._carefully(event, data)
         part, drawer, name, content = PARTS.get(type(event), OTHER)
-        if part >= BORDER:
+        if part == DELTA:
+            fields, streams = event.__dict__, self._streams[drawer]
+            recent = streams.get(fields[name])
+            if fields["metadata"] is None and fields["raw_event"] is None and not event.__pydantic_extra__:
+                if type(recent) is deque:
+                    if fields["delta"] in self._harmless:
+                        recent.append(fields["delta"])
+                        return (event,)
+                elif recent is None and fields["delta"] in self._openers:
+                    streams[fields[name]] = deque((fields["delta"],), PIECES)
+                    return (event,)
+            return self._read(drawer, fields[name], event, data)
+        if part == BORDER:
             fields = event.__dict__
             key, streams = fields[name], self._streams[drawer]
             bare = fields["metadata"] is None and fields["raw_event"] is None and not event.__pydantic_extra__
-            if part == DELTA:
-                delta, recent = fields["delta"], streams.get(key)
-                if bare and delta in (self._openers if recent is None else self._harmless):
-                    if recent is None:
-                        streams[key] = [delta]
-                        return (event,)
-                    if type(recent) is list:
-                        recent.append(delta)
-                        if len(recent) > MOST_PIECES:
-                            del recent[:PIECES]
-                        return (event,)
-                return self._read(drawer, key, event, data)
             streams.pop(key, None)
             if bare and fields[content] is None:
                 return (event,)
-        elif part == PLAIN:
-            return (
-                (event,)
-                if data is not None and not self._may_hold(data)
-                else (self._redact_event(event, data),)
-            )
-        elif part != TERSE:
+        elif part != TERSE and (part != PLAIN or data is None or len(data) > BRIEF):
             return self._rare(part, event, data)
         if data is not None and data.translate(OUTLINE) in self._outlines:
             return (event,)
@@ -147,22 +141,24 @@ class StreamRedactor:
     def _read(self, drawer: int, key: str, event: Any, data: bytes | None) -> Sequence[AnyEvent]:
         """A delta that is not known to be harmless, or is the first one of its stream, or carries something."""
         recent, delta = self._streams[drawer].get(key), event.delta
-        if (
-            not isinstance(recent, _Stream)
-            and (delta in self._harmless or self._is_harmless(delta, recent))
-            and not (_carries(event) and (data is None or self._may_hold(data)))
+        if isinstance(recent, _Stream) or not (
+            delta in (self._openers if recent is None else self._harmless) or self._is_harmless(delta, recent)
         ):
-            self._streams[drawer][key] = [*(recent or ()), delta][-MOST_PIECES:]
-            return (event,)
-        return self._grown(drawer, key, event, delta)
+            return self._grown(drawer, key, event, delta)
+        if _carries(event) and (data is None or self._may_hold(data)):
+            return self._grown(drawer, key, event, delta)
+        self._streams[drawer].setdefault(key, deque(maxlen=PIECES)).append(delta)  # type: ignore[union-attr]  # no _Stream
+        return (event,)
 
     def _rare(self, part: int, event: AnyEvent, data: bytes | None) -> Sequence[AnyEvent]:
-        """The beginning or the end of a run, or a chunk."""
+        """The beginning or the end of a run, a chunk, or what has a content of its own."""
         if part == CHUNK:
             return self._chunks(event, data)
         if part == START:
             self._streams = ({}, {}, {})
-        elif data is not None and len(data) <= LONGEST:  # a longer one asks something
+        if (
+            part != PLAIN and data is not None and len(data) <= LONGEST
+        ):  # a longer one asks or holds something
             known = data.translate(OUTLINE) in self._outlines
             return (event,) if known else (self._terse(event, data),)
         return (self._redact_event(event, data) if data is None or self._may_hold(data) else event,)
@@ -207,7 +203,7 @@ class StreamRedactor:
 
     # ------------------------------------------------------------------ deltas
 
-    def _is_harmless(self, delta: str, recent: list[str] | None) -> bool:
+    def _is_harmless(self, delta: str, recent: Pieces | None) -> bool:
         if self._always or len(delta) > CONTEXT or (not delta.isascii() and _unencodable(delta)):
             return False
         if self._scanner.wakes(delta):
@@ -217,10 +213,11 @@ class StreamRedactor:
             self._openers.add(delta)
         if ":" in delta or "=" in delta:  # an operator: the name may stand before it
             return not recent
-        if self._scanner.resumes(delta):
-            return not recent or not self._scanner.begins(
-                "".join((*recent[-TAIL:], delta))[-TAIL - len(delta) :]
-            )
+        heads = self._scanner.heads(delta)
+        if heads:
+            before = "".join(recent)[-TAIL:] if recent else ""
+            fitting = heads.get(before[-1:].lower())
+            return not (fitting and before.lower().endswith(fitting) and self._scanner.begins(before + delta))
         if remembers:
             self._harmless.add(delta)
         return True
@@ -229,8 +226,13 @@ class StreamRedactor:
         """A delta in which a secret may begin, continue or end."""
         streams = self._streams[drawer]
         known = streams.get(key)
-        stream = streams[key] = known if isinstance(known, _Stream) else _Stream(known or [])
-        out = [*self._twins(drawer, key), *self._delta(stream, event, delta)]
+        stream = streams[key] = (
+            known if isinstance(known, _Stream) else _Stream(known or deque(maxlen=PIECES))
+        )
+        out = self._delta(stream, event, delta)
+        if drawer < 2 and key in self._streams[1 - drawer]:
+            # Text and reasoning may grow under one id, and then their order matters.
+            out = [*self._release(1 - drawer, key), *out]
         if not (stream.held or stream.awake or stream.muted):
             streams[key] = stream.recent
         return out
@@ -270,7 +272,7 @@ class StreamRedactor:
         wait = self._backed_off(text, max(wait, since), since, findings)
         released = self._redacted(text, findings, since, wait)
         self._hold(stream, text[wait:])
-        stream.recent = [text[max(0, wait - CONTEXT) : wait]]
+        stream.recent = deque((text[max(0, wait - CONTEXT) : wait],), PIECES)
         if len(stream.held) > self._redactor.window:
             self._hold(stream, "")
             stream.muted = True
@@ -336,10 +338,6 @@ class StreamRedactor:
         self._open -= 1
         self._chunked = None
         return self._release(drawer, key, forget=True)
-
-    def _twins(self, drawer: int, key: str) -> list[AnyEvent]:
-        """Text and reasoning may grow under one id, and then their order matters."""
-        return self._release(1 - drawer, key) if drawer < 2 else []
 
     def _release(self, drawer: int, key: str, *, forget: bool = False) -> list[AnyEvent]:
         """The held text of one stream, as it will stay."""

@@ -12,7 +12,13 @@ from typing import NamedTuple
 KEPT = frozenset({"true", "false", "null", "none", "undefined"})  # values that are no secret
 _LONGEST_KEPT = max(map(len, KEPT))
 _JSON_LITERAL = re.compile(r"[^\s,}\]\"'\\]++")
-_BARE = re.compile(r"[^\s\"'`,;&)}\]<>\\]++")
+_WORD = r"[^\s\"'`,;&)}\]<>\\]"
+LONG = (
+    48  # so much of a word is found with the name before it: an expression that read on would not be linear
+)
+# What no quote opens, as a group of the expression that finds the name before it.
+WORD = rf"(?P<word>(?!\[){_WORD}{{1,{LONG}}}+)"
+_rest = re.compile(rf"{_WORD}*+")
 _LINE = re.compile(r"[^\r\n\"'`\\]++")
 _CLOSING = {quote: re.compile(rf"\\*{quote}|\n") for quote in "\"'`"}
 _BRACKET = re.compile(r"\\*[\"']|[{}\[\]]")
@@ -33,26 +39,36 @@ class Finding(NamedTuple):
     weak: bool = False  # no secret unless more text follows
 
 
-def value_behind(text: str, lead: re.Match[str], *, whole_line: bool) -> Finding | None:
-    """The value behind a name and its operator, if there is one."""
-    at = lead.end()
-    q, quote = lead.group("q", "open")
+def value_behind(
+    text: str, at: int, q: str | None, quote: str | None, *, whole_line: bool = False
+) -> Finding | None:
+    """The value at `at`, behind a name and its operator, if there is one; `q` is the quote that ends the name, and `quote`
+    the one that opens the value."""
     if quote is not None:
         return _quoted(text, at, quote, sure=q is not None)
-    first = text[at : at + 1]
-    if (not first or first == "\\") and not text[at : at + 16].strip("\\"):  # an escaped quote may begin
-        return Finding(at, len(text), open=True, weak=True) if len(text) - at < 16 else None
-    if q is not None:
-        return _container(text, at, q) if first in "{[" else _literal(text, at, q)
-    match = None if first == "[" else (_LINE if whole_line else _BARE).match(text, at)
-    if match is None:
-        return None
-    end = match.end()
-    below = text[end - 1] == ":" and "\n" in lead.group()  # a key of its own, a line below
-    none = below or end - at < _SHORTEST or (end - at <= _LONGEST_KEPT and match.group().lower() in KEPT)
+    match = _LINE.match(text, at) if whole_line and q is None and text[at : at + 1] != "[" else None
+    return _unquoted(text, at, q) if match is None else word_behind(text, at, match.end(), at)
+
+
+def word_behind(text: str, at: int, end: int, lead: int) -> Finding | None:
+    """The same of a value that nothing quotes, and that ends at `end`; the name before it ends at `lead`."""
+    if end - at == LONG:
+        end = _rest.match(text, end).end()  # type: ignore[union-attr]  # it matches everywhere
+    below = text[end - 1] == ":" and "\n" in text[lead:at]  # a key of its own, a line below
+    none = below or end - at < _SHORTEST or (end - at <= _LONGEST_KEPT and text[at:end].lower() in KEPT)
     if end == len(text):
         return Finding(at, end, open=True, weak=none)
     return None if none else Finding(at, end)
+
+
+def _unquoted(text: str, at: int, q: str | None) -> Finding | None:
+    """What is neither a string nor a word: a value of JSON, or the end of the text."""
+    first = text[at : at + 1]
+    if (not first or first == "\\") and not text[at : at + 16].strip("\\"):  # an escaped quote may begin
+        return Finding(at, len(text), open=True, weak=True) if len(text) - at < 16 else None
+    if q is None:
+        return None
+    return _container(text, at, q) if first in "{[" else _literal(text, at, q)
 
 
 def _quoted(text: str, at: int, quote: str, *, sure: bool) -> Finding | None:

@@ -211,6 +211,7 @@ LISTED = SecretPattern(
     "listed",
     form=rf"{_LIST}\s{{0,8}}(?:{_STRING}[^\"'\n\\]{{1,80}}{_STRING}[,\s]{{0,8}}){{1,20}}\]",
     hint=_LIST,
+    reach=2_048,
     opening=rf"{_LIST}(?P<secret>[^\]\n]{{0,800}}+)\Z",
     onset=rf"{_PASSWORDS}s?(?:\s?[:=]\s?\[|\s?[:=]\s?$)",
     sign=_LIST,

@@ -25,6 +25,7 @@ _HEADER = (
     rf"(?:(?<![^\n\"'])|(?<=\\n))(?=[^\n\\]{{4,56}}{_BREAK})(?=[^\n,;\t|]{{0,40}}[,;\t|])"
     rf"(?:{_TITLE}[,;\t|]){{0,8}}?{_NAME}(?:[,;\t|]{_TITLE}){{0,8}}{_BREAK}"
 )
+_TITLES = r"[^\n\\()\[\]{}:=<>'/*+!?@#$%&^~`]"  # what titles may consist of, in linear syntax
 _ROWS = 20
 _break = re.compile(_BREAK)
 _cell = re.compile(rf"{_CELL}(?:[,;\t|]|\Z)")
@@ -69,6 +70,7 @@ COLUMN = SecretPattern(
     "column",
     form=rf"{_HEADER}{_ROW}(?:{_BREAK}{_ROW}){{0,{_ROWS}}}",
     hint=rf"(?i:{_WORDS})\"?\s*(?:[,;\t|]|{_BREAK})",
+    besides=rf"(?:^|[\n\"']|\\n){_TITLES}*(?i:{_WORDS})\"?\s*(?:[,;\t|]{_TITLES}*)?{_BREAK}",
     opening=rf"{_HEADER}(?P<secret>(?:{_ROW}{_BREAK}){{0,{_ROWS}}}(?:{_CELL}|\"[^\"\n\\]{{0,80}})(?:[,;\t|](?:{_CELL}|\"[^\"\n\\]{{0,80}})){{0,12}}\\*)\Z",
     onset=rf"(?i:{_WORDS})\"?(?:[\s,;|\\]|$)",
     sign=rf"(?i:{_WORDS})\"?\s*(?:[,;\t|]|{_BREAK})",

@@ -14,24 +14,25 @@ def trail(names: Iterable[str]) -> re.Pattern[str]:
 
     Letters are classes of both cases in a trie, which the engine skips by their first character.
     """
-    trie: dict[str, Any] = {}
-    for name in names:
-        node = trie
-        for letter in reversed(name):
-            node = node.setdefault(letter, {})
-        node[""] = {}
-    operator = r"(?:>=|-<|={1,2}!|===|[dD]3%|=[+.?|]{1,2}+|=?[:=]:{0,2}+)"
-    quote = r"(?:[\"']\\*)?"
-    return re.compile(
-        rf"{operator}\s{{0,24}}+(?:\][0-9]{{0,5}}\[)?\]?(?:\*\*|`)?{quote}(?P<name>{_suffix()}{_branches(trie)})"
-        if trie
-        else r"(?!)"
-    )
+    trie = _reversed(names)
+    operator = r"(?:=(?:=?!|==|[+.?|]{1,2}+|[:=]?:{0,2}+)|::{0,2}+|>=|-<|[dD]3%)"
+    between = r"(?:(?=[\s\]*`\"'])\s{0,24}+(?:\][0-9]{0,5}\[)?\]?(?:\*\*|`)?(?:[\"']\\{0,64}+)?)?+"
+    return re.compile(rf"{operator}{between}(?P<name>{_suffix()}{_branches(trie)})" if trie else r"(?!)")
 
 
 def _suffix() -> str:
-    words = "|".join("".join(f"[{each}{each.upper()}]" for each in reversed(word)) for word in SUFFIXES)
-    return rf"(?:[0-9]{{1,2}}[_-]?|(?:{words})[_-])?"
+    return rf"(?:[0-9]{{1,2}}[_-]?|{_branches(_reversed(SUFFIXES))}[_-])?"
+
+
+def _reversed(words: Iterable[str]) -> dict[str, Any]:
+    """A trie of the words, read backwards."""
+    trie: dict[str, Any] = {}
+    for word in words:
+        node = trie
+        for letter in reversed(word):
+            node = node.setdefault(letter, {})
+        node[""] = {}
+    return trie
 
 
 _LETTERS = {" ": r"[_\-. ]?"}

@@ -121,8 +121,8 @@ _TAKING = (
 _TAKERS = f"{any_of(_TAKING)}"
 PIPED = SecretPattern(
     "piped",
-    form=rf"echo\s(?:-n\s)?[\"']?(?:[\w.-]{{1,32}}:)?(?P<secret>{_VALUE}{{4,}}+)[\"']?\s{{0,2}}\|\s{{0,2}}{_TAKERS}",
-    hint=rf"echo\s[^\n|]+\|\s*{_TAKERS}",
+    form=rf"echo\s(?:-n\s)?[\"']?(?:[\w.-]{{1,32}}:)?(?P<secret>{_VALUE}{{4,160}}+)[\"']?\s{{0,2}}\|\s{{0,2}}{_TAKERS}",
+    hint=rf"echo\s[^\n|]{{1,240}}\|\s*{_TAKERS}",
     opening=r"echo(?:\s(?:-n\s)?[\"']?(?P<secret>[^\n|]{0,160}(?:\|[\w -]{0,18})?))?\Z",
     onset=r"echo(?:\s|$)",
     check=lambda text: is_chosen(re.split(r"[\s\"':]", text.partition("|")[0].rstrip(" \"'"))[-1]),

@@ -85,7 +85,11 @@ def _is_key(text: str) -> bool:
     """Whether the value is hexadecimal, a UUID or random, and no word before it makes it an id."""
     value = re.split(r"[^\w+/=-]", text)[-1]
     before = text[: len(text) - len(value)]
-    made = re.fullmatch(r"[0-9a-f]{32,}", value) is not None or is_uuid(value) or looks_random(value)
+    made = (
+        re.fullmatch(r"(?=[a-f]*[0-9])[0-9a-f]{32,}", value) is not None
+        or is_uuid(value)
+        or looks_random(value)
+    )
     return (
         made
         and _PLACE.search(value) is None
@@ -99,6 +103,7 @@ SERVICE_NAME = SecretPattern(
     "service name",
     form=rf"{_EDGE}{_NAME}{_BETWEEN}{_OTHER}(?P<secret>{_UUID}|{_RUN}{{24,200}}+={{0,2}})(?![.\w@=])",
     hint=_NAME,
+    besides=rf"[0-9]{_RUN}{{12}}|{_RUN}{{12}}[0-9]|[0-9a-f]{{8}}-[0-9a-f]{{4}}-",  # it has a digit, or is a UUID
     opening=rf"{_EDGE}{_NAME}(?:{_BETWEEN}(?:{_OTHER}(?P<secret>{_RUN}*+={{0,2}}))?|(?:[A-Z0-9_]{_WORD}{{0,15}})?)\Z",
     onset=rf"{_NAME}",
     check=_is_key,

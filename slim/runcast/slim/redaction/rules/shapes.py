@@ -87,9 +87,10 @@ _HEAD = "(?:[0-9_-]|[A-Za-z](?![0-9])){0,30}+[A-Za-z]"
 _WRAPPED = rf"(?!{_WORD}{{60,76}}(?:\r?\n|\\))"  # a line of a file in base64
 
 
-# A digit between letters of both cases, which words of programs hardly have.
-_MIXES = rf"(?:[a-z][0-9]{{1,3}}[A-Z]|[A-Z][0-9]{{1,3}}[a-z]){_WORD}{{4}}"
-_mixes = re.compile(_MIXES)
+# A digit between letters of both cases, which words of programs hardly have; on one side of it stands half of the word.
+_MIX = "(?:[a-z][0-9]{1,3}[A-Z]|[A-Z][0-9]{1,3}[a-z])"
+_MIXES = rf"{_WORD}{{10}}{_MIX}{_WORD}{{4}}|{_MIX}{_WORD}{{10}}"
+_mixes = re.compile(rf"{_MIX}{_WORD}{{4}}")
 _PIECE = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 

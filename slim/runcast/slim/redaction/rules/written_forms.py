@@ -207,6 +207,7 @@ ELEMENT = SecretPattern(
     opening=rf"[<>][\w:. =\"'-]{{0,60}}?{_ELEMENT}[\"']?{_INNER}>(?P<secret>[^<>]{{0,2000}}+)(?:</?k?e?y?)?\Z",
     onset=rf"(?:<[\w:. =\"'-]*$|{_ELEMENT}[\"']?(?:>|</key>|\s[A-Za-z]))",
     check=_is_element,
+    reach=2_560,
     sign=rf"{_ELEMENT}[\"']?(?:>|</key|\s[A-Za-z])",
     marks=(*_WORDS, "key", "passwords"),
     delimited=True,
@@ -247,6 +248,7 @@ SPACED = SecretPattern(
     "spaced",
     form=rf"{_FAST_KEY}{_NEAR}(?P<secret>{_RUN}{{20,}}+)(?![.\w@])",
     hint=rf"(?i:{_NAME}|key|access|private)[\s()*`>,\-]",
+    besides=rf"[0-9]{_RUN}{{10}}|{_RUN}{{10}}[0-9]",  # it has a digit
     opening=rf"(?:{_NAME}|(?i:key|access|private))(?:{_NEAR}(?P<secret>{_RUN}*+)|[\s()*`>,\-]{{0,4}})\Z",
     onset=rf"(?i:{_NAME}|key|access|private)(?:[\s()*`>,\-]|$)",
     check=_is_machine_made,
@@ -285,8 +287,8 @@ LOGIN = SecretPattern(
 )
 URL_TOKEN = SecretPattern(
     "url_token",
-    form=r"://(?P<secret>[A-Za-z0-9_-]{20,}+)(?::(?:x-oauth-basic)?)?@",
-    hint=r"://[A-Za-z0-9_-]{20,}(?::(?:x-oauth-basic)?)?@",
+    form=r"://(?P<secret>[A-Za-z0-9_-]{20,400}+)(?::(?:x-oauth-basic)?)?@",
+    hint=r"://[A-Za-z0-9_-]{20,400}(?::(?:x-oauth-basic)?)?@",
     opening=r"://(?P<secret>[A-Za-z0-9_-]*+)(?::[a-z-]{0,13})?\Z",
     onset="(?:://|(?::/?)$)",
     sign="://",
