@@ -27,6 +27,7 @@ from runcast.adapters.langgraph.options import LangGraphOptions
 from runcast.adapters.langgraph.probe import Probe, TokenProbe
 from runcast.adapters.langgraph.stream.parts import UNREAD, Aside, Part, messages_of
 from runcast.adapters.langgraph.translator import CHECKPOINTS, STREAM_MODES
+from runcast.slim.values.type_guards import as_mapping
 
 VAR_KEYWORD = Parameter.VAR_KEYWORD
 
@@ -149,6 +150,8 @@ class GraphStream:
                 yield from self._from_events_sync(call)
             else:
                 parts = self._graph.stream(call.input, call.config, **self._asked(call))
+                if not self._local:
+                    parts = map(_revived_part, parts)
                 yield from map(_part, parts) if self._form == "v1" else parts
         except GraphDrained:
             if call.control.stopped or not call.control.waits:
@@ -170,6 +173,8 @@ class GraphStream:
             given["control"] = call.control
             if self._options.durability is not None and self._stores:
                 given["durability"] = self._options.durability
+        elif (at := as_mapping(call.config.get("configurable")).get("checkpoint_id")) is not None:
+            given["checkpoint_id"] = at  # a remote graph leaves it out of the config
         return given
 
     # ---------------------------------------------------------------- events
@@ -259,13 +264,17 @@ def _part(part: tuple[Any, ...]) -> Part:
 
 
 async def _revived(stream: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
-    """A remote graph's parts: its messages come as JSON."""
+    """A remote graph's parts."""
     async for part in stream:
-        if part["type"] == "messages" and isinstance(part["data"][0], Mapping):
-            message, meta = part["data"]
-            yield {**part, "data": (_revive(message), meta)}
-        else:
-            yield part
+        yield _revived_part(part)
+
+
+def _revived_part(part: Any) -> Any:
+    """A remote graph's part: its messages come as JSON."""
+    if part["type"] != "messages" or not isinstance(part["data"][0], Mapping):
+        return part
+    message, meta = part["data"]
+    return {**part, "data": (_revive(message), meta)}
 
 
 def _revive(message: Mapping[str, Any]) -> Any:

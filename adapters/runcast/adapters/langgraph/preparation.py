@@ -43,7 +43,7 @@ from runcast.adapters.langgraph.intake.run_context import client_configurable, c
 from runcast.adapters.langgraph.interrupts import breakpoint_at, call_meant, to_interrupt
 from runcast.adapters.langgraph.options import ClientFields, LangGraphOptions
 from runcast.adapters.langgraph.probe import Probe
-from runcast.adapters.langgraph.running.graphs_inside import GraphsInside, Read
+from runcast.adapters.langgraph.running.graphs_inside import GraphsInside, Read, revived
 from runcast.adapters.langgraph.running.late_checkpoints import is_update, without_late
 from runcast.adapters.langgraph.stream.event_redaction import Rewrite
 from runcast.adapters.langgraph.stream.graph_messages import open_calls
@@ -154,7 +154,10 @@ class Preparation:
     ) -> Generator[Read, Any, tuple[Any, Plan]]:
         """The checkpoint at which the run begins, and the plan with what came with the input that followed it."""
         turn = {"source": "input", TURN: asked.before}
-        fork = yield Read(self._graph.checkpointer, "list", where, filter=turn, first=True)
+        source, method = (
+            (self._graph.checkpointer, "list") if self.local else (self._graph, "get_state_history")
+        )
+        fork = yield Read(source, method, where, filter=turn, first=True)
         if fork is None and self._took(asked, state) and left != _checkpoint_of(state):
             return where, Plan("continue")
         if fork is None:
@@ -162,7 +165,7 @@ class Preparation:
                 f"no checkpoint was recorded before message {asked.before!r}, as before one that a running agent "
                 "was handed: it cannot be answered again or edited; edit an earlier message, or send a new one"
             )
-        taken = fork.checkpoint["channel_values"].get(START)
+        taken = fork.checkpoint["channel_values"].get(START) if self.local else None
         at = fork.parent_config or fork.config
         return at, brought_again(asked, to_agui(messages_of(taken, self._options.messages_key) or ()))
 
@@ -183,6 +186,7 @@ class Preparation:
         worker that slept, and woke when another had its run, stores such.
         """
         newest = yield Read(source, method, where)
+        newest = newest if self.local else revived(newest, self._options.messages_key)
         if newest is None or left in (None, _checkpoint_of(newest)) or not self.local or not self.stores:
             return newest, where
         saver, under = self._graph.checkpointer, newest

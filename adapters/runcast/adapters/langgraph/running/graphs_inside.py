@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from langchain_core.messages import convert_to_messages
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import StateSnapshot
+
 from runcast.adapters.langgraph.capabilities import graphs_in
 from runcast.adapters.langgraph.intake.breakpoints import (
     SAVER,
@@ -23,6 +27,9 @@ from runcast.adapters.langgraph.intake.breakpoints import (
     ran,
     stepped,
 )
+from runcast.slim.values.type_guards import as_mapping, is_list, is_object
+
+NOT_FOUND = 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +49,37 @@ class Read:
 
     def wait(self) -> Any:
         """What is found, on this thread."""
-        found = self._call("")
+        try:
+            found = self._call("")
+        except Exception as error:  # noqa: BLE001  raised again unless it means that there is nothing
+            return self._missing(error)
         return next(iter(found), None) if self.first else found
 
     async def result(self) -> Any:
         """What is found."""
         found = self._call("a")
         if not self.first:
-            return await found
+            try:
+                return await found
+            except Exception as error:  # noqa: BLE001  likewise
+                return self._missing(error)
         async for each in found:
             return each
         return None
+
+    def _missing(self, error: Exception) -> StateSnapshot:
+        """A server does not know a thread before its first run, which makes it; a graph here has an empty state then."""
+        if getattr(getattr(error, "response", None), "status_code", None) != NOT_FOUND:
+            raise error
+        return StateSnapshot({}, (), RunnableConfig(configurable={}), None, None, None, (), ())
+
+
+def revived(state: Any, key: str) -> Any:
+    """A remote graph's state: its messages come as JSON."""
+    held = as_mapping(state.values).get(key)
+    if not is_list(held) or not all(map(is_object, held)):
+        return state
+    return state._replace(values={**state.values, key: convert_to_messages(held)})
 
 
 class GraphsInside:
