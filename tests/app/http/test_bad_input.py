@@ -260,6 +260,25 @@ async def test_every_body_has_the_budget(path: str, given: dict[str, Any]) -> No
         assert (answer[0], json.loads(answer[2])["title"]) == (413, "Too large")
 
 
+@pytest.mark.parametrize("depth", [254, 300, 1_000])
+async def test_what_is_nested_too_deep_is_refused_and_hurts_nobody(depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    log = RunLog(open_store("memory://"), verify="reject")
+    async with Cast(log, agents=[parrot]) as cast:
+        asking = Asking(cast.asgi(), bearer_of(cast))
+        for path, given in (
+            ("/threads/t1/runs", '{"message": "x", "forwarded_props": {"a": %s}}'),
+            ("/threads/t1/annotations", '{"metaType": "x", "payload": {"a": %s}}'),
+        ):
+            body = (given % deep).encode()
+            status, _, _ = await asking.ask("POST", path, body=body, content_type="application/json")
+            assert status == 400
+        async with asyncio.timeout(60):
+            while cast.active:  # noqa: ASYNC110  the refused run lets go
+                await asyncio.sleep(0)
+        assert (await (await cast.say("t1", "a word")).result()).status == "completed"
+
+
 def test_of_many_wrong_parts_one_is_told() -> None:
     with pytest.raises(BadRequest, match="message has a part") as caught:
         message_of([{}] * 1_000, "m1")

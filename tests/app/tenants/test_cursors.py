@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runcast.app import BadRequest
-from runcast.app.tenants.cursors import BLOCK, PREFIX, seal, unseal
+from runcast.app.tenants.cursors import BLOCK, PREFIX, seal, shown, unseal
 
 PLACES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=512)
 
@@ -57,3 +57,10 @@ def test_without_a_secret_another_process_reads_no_cursor(monkeypatch: pytest.Mo
     monkeypatch.setattr("runcast.app.tenants.cursors._own_secret", lambda: "of another process")
     with pytest.raises(BadRequest):
         unseal(None, cursor)
+
+
+@pytest.mark.parametrize("text", ["t1", "", "=c", "=c.", "=c.AAAA"])
+def test_a_text_that_may_be_shown_is_its_own_cursor_unless_it_looks_sealed(text: str) -> None:
+    cursor = shown("secret", text)
+    assert unseal("secret", cursor) == text
+    assert (cursor == text) is not text.startswith(PREFIX)

@@ -129,7 +129,7 @@ class Annotations:
         takes it back. `by` names its author."""
         if not 0 < len(meta_type) <= LONGEST_TYPE:
             raise BadRequest(f"metaType must be 1 to {LONGEST_TYPE} characters")
-        if payload is not None and len(orjson.dumps(payload)) > LARGEST:
+        if payload is not None and _size(payload) > LARGEST:
             raise BadRequest(f"payload must be at most {LARGEST} bytes of JSON")
         known = await self._standing(thread_id)
         if payload is not None and id not in known.by_id and len(known.by_id) >= MOST:
@@ -226,3 +226,10 @@ class Annotations:
         if written:
             await self._cast.log.notes.take(note)
         return written
+
+
+def _size(payload: dict[str, Any]) -> int:
+    try:
+        return len(orjson.dumps(payload))
+    except TypeError as error:
+        raise BadRequest(f"payload must be JSON that is not nested deeper than 250 times: {error}") from None

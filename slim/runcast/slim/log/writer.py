@@ -190,15 +190,25 @@ class Writer:
             self._unrecorded, self._logged = None, set()
         elif self.out.fenced is not None:
             raise _again(self.out.fenced)
+        try:
+            return await self._judged(event, on_entry)
+        except BaseException:
+            if isinstance(event, RunStartedEvent) and not self.out.is_running:
+                self._start_checks()  # it never began, and is not held against the next
+            raise
+
+    async def _judged(self, event: AnyEvent, on_entry: OnEntry | None) -> list[Entry]:
+        # Encoded once, for a redactor that finds nothing returns the same event; and before it is judged, because what
+        # cannot be written never was.
+        kept = None if isinstance(event, RawEvent) else _without_raw(event)
+        data, redactor = b"" if kept is None else encode(kept), self._redactor
         self._judge(event)
         if self._unrecorded is not None:
             self._count.lost += 1
             return []
-        kept = self._stored_form(event)
+        self._keep_raws(event)
         if kept is None:
             return []
-        # Encoded once: a redactor that finds nothing returns the same event.
-        data, redactor = encode(kept), self._redactor
         safe: Sequence[AnyEvent] = (kept,)
         if redactor is not None:
             heavy = len(data) >= HEAVY  # a search through megabytes must not hold up other runs
@@ -216,8 +226,6 @@ class Writer:
             raise refusals.misplaced(self._key, seq, last)
         return seq <= last
 
-    # before anything is written
-
     def _judge(self, event: AnyEvent) -> None:
         found = self._verifier.feed(event) if self._verifier is not None else None
         if found is None:
@@ -231,15 +239,13 @@ class Writer:
             self._logged.add(mistake)
             LOG.warning("%s", sentence)
 
-    def _stored_form(self, event: AnyEvent) -> AnyEvent | None:
-        """The event as the log stores it; raw parts are dropped, or kept apart."""
+    def _keep_raws(self, event: AnyEvent) -> None:
+        """Raw parts are dropped, or kept apart."""
+        raw = getattr(event, "raw_event", None)
         if isinstance(event, RawEvent):
             self._keep_raw(event)
-            return None
-        raw = getattr(event, "raw_event", None)
-        if raw is not None:
+        elif raw is not None:
             self._keep_raw(RawEvent(event=raw))
-        return _without_raw(event)
 
     def _keep_raw(self, event: RawEvent) -> None:
         if self._options.raw == "drop":
