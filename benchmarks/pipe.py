@@ -82,13 +82,17 @@ def round_of(it: Process, way: str) -> dict[str, Any]:
     return found
 
 
-def taken(ways: Sequence[str], tokens: int, rounds: int, runs: int = 1) -> dict[str, Taken]:
-    """The figures of ways that share a process."""
+def taken(
+    ways: Sequence[str], tokens: int, rounds: int, runs: int = 1, *, together: bool = False
+) -> dict[str, Taken]:
+    """The figures of ways, each in a process of its own or all in one, beside one process that has the graph alone."""
     events, found = tokens * runs, dict[str, Taken]()
-    with answering(tokens, runs) as alone, answering(tokens, runs) as process:
-        for way in ways:
-            pairs = [(round_of(alone, "alone"), round_of(process, way)) for _ in range(rounds)]
-            found[way] = Taken(*(Side(side, events) for side in zip(*pairs, strict=True)))
+    with answering(tokens, runs) as alone:
+        for lot in [ways] if together else [[way] for way in ways]:
+            with answering(tokens, runs) as process:
+                for way in lot:
+                    pairs = [(round_of(alone, "alone"), round_of(process, way)) for _ in range(rounds)]
+                    found[way] = Taken(*(Side(side, events) for side in zip(*pairs, strict=True)))
     return found
 
 
@@ -188,9 +192,8 @@ def memory_row(home: Path, sizes: tuple[int, int]) -> Row:
 def run(quick: bool) -> list[Row]:
     tokens, rounds, runs = (300, 1, 3) if quick else (5_000, 5, 40)
     ways = (*STAGES, *ALONE, "frozen", "by_hand")
-    found: dict[str, Taken] = {}
-    for together in [ways] if quick else [(way,) for way in ways]:  # each by itself where it is measured
-        found |= taken(together, tokens, rounds)
+    found = taken(ways, tokens, rounds, together=quick)  # each by itself where it is measured
+    # What a graph's saver keeps of many short runs weighs on the collector: a fresh process for each of these.
     short = {way: taken((way,), 1, rounds, runs)[way] for way in ("unwatched", "whole", "by_hand")}
     with tempfile.TemporaryDirectory() as folder:
         memory = memory_row(Path(folder), (5_000, 25_000) if quick else (100_000, 500_000))
