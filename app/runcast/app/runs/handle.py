@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ag_ui.core import Interrupt, RunAgentInput, RunErrorEvent, RunFinishedEvent, TokenUsage
+from ag_ui.core import (
+    Interrupt,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedEvent,
+    RunFinishedInterruptOutcome,
+    TokenUsage,
+)
 
 from runcast.adapters import Adapter
 from runcast.slim.folding.run_records import end_status
@@ -92,11 +99,12 @@ def result_of(run: RunHandle, terminal: Terminal | None) -> RunResult:
             usage = tuple(error.usage or ())
             return RunResult(*ids, "failed", run.last_seq, usage=usage, error=error.message, code=error.code)
         case RunFinishedEvent() as end:
+            asked = end.outcome.interrupts if isinstance(end.outcome, RunFinishedInterruptOutcome) else ()
             return RunResult(
                 *ids,
                 end_status(end),
                 run.last_seq,
-                interrupts=tuple(getattr(end.outcome, "interrupts", None) or ()),
+                interrupts=tuple(asked),
                 usage=tuple(end.usage or ()),
                 result=end.result,
             )

@@ -109,7 +109,9 @@ def _possible(units: list[Unit], max_bytes: int) -> list[Unit]:
     """The units behind the last one whose calls alone are larger than a snapshot: it is not written to be left out."""
     most = max_bytes // SMALLEST_CALL
     large = [
-        at for at, unit in enumerate(units) if len(getattr(unit.messages[0], "tool_calls", None) or ()) > most
+        at
+        for at, unit in enumerate(units)
+        if isinstance(head := unit.messages[0], AssistantMessage) and len(head.tool_calls or ()) > most
     ]
     return units[large[-1] + 1 :] if large else units
 

@@ -89,6 +89,9 @@ class _Draft:
 
     def finished(self) -> dict[str, Any]:
         """The snapshot, without the parts that do not fit."""
+        made, most = self._assembled(), self._config.max_bytes
+        if surely_within(made, most):
+            return made
         for shed in (
             self._shed_activities,
             self._shed_messages,
@@ -100,14 +103,12 @@ class _Draft:
             self._shed_interrupts,
             self._shed_framework,
         ):
-            made = self._assembled()
-            if surely_within(made, self._config.max_bytes):
-                return made
-            excess = size(made) - self._config.max_bytes
+            excess = size(made) - most
             if excess <= 0:
                 return made
             shed(excess + SLACK)
-        return self._assembled()
+            made = self._assembled()
+        return made
 
     def _assembled(self) -> dict[str, Any]:
         state, render = self._state, self._renderer
@@ -173,6 +174,8 @@ class _Draft:
     def _kept_state(self) -> tuple[Any] | None:
         """The state if it fits, or the entries of an object that fit; None if nothing fits."""
         given, room = self._state.state, self._config.max_state_bytes
+        if given == {}:  # as in most threads
+            return ({},)
         redact = self._renderer.redactor.value
         if is_mapping(given):
             kept = fitting(redact(fitting(given, room)), room)

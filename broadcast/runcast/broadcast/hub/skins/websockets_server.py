@@ -24,21 +24,24 @@ from runcast.broadcast.hub.connection import Connection, Skin
 from runcast.broadcast.hub.hub import Hub
 from runcast.broadcast.hub.protocol import NO_APP, Close, frame, plain_request
 from runcast.broadcast.hub.skins.metrics import exposition
-from runcast.broadcast.hub.skins.server_socket import ServerSocket, framed
+from runcast.broadcast.hub.skins.server_socket import OPEN, ServerSocket, framed
 
 
 class _Socket:
     """One `websockets` connection, as a `Transport`."""
 
-    __slots__ = ("buffered", "connection", "skin", "tasks", "write")
+    __slots__ = ("buffered", "closing", "connection", "protocol", "put", "skin", "tasks", "write")
 
     def __init__(self, connection: ServerConnection, skin: Skin, tasks: set[asyncio.Task[None]]) -> None:
         self.connection = connection
         self.skin = skin
         self.tasks = tasks
+        self.protocol = connection.protocol
         self.write = ServerSocket(connection.transport, connection.protocol).write
-        # The transport's own method: it is called for every reader of every envelope.
+        # The transport's own methods: they are called for every reader of every envelope.
         self.buffered = connection.transport.get_write_buffer_size
+        self.closing = connection.transport.is_closing
+        self.put = connection.transport.write
 
     def abort(self) -> None:
         self.connection.transport.abort()
@@ -56,7 +59,13 @@ class _Broadcast:
         bodies = [text.encode() for text in texts]
         frames = b"".join(map(framed, bodies))
         for transport in transports:
-            transport.write(frames, bodies)
+            protocol = transport.protocol
+            if protocol.extensions:
+                transport.write(frames, bodies)
+            elif (
+                protocol.state is OPEN and not transport.closing()
+            ):  # as `write` does it, without a call for each
+                transport.put(frames)
 
 
 class HubServer:
