@@ -14,7 +14,7 @@ FAULTS: tuple[Fault, ...] = (
             'bare = fields["raw_event"] is None and',
         ),
         (
-            "            and not (_carries(event) and (data is None or self._may_hold(data)))\n",
+            "        if _carries(event) and (data is None or self._may_hold(data)):\n            return self._grown(drawer, key, event, delta)\n",
             "",
         ),
         (
@@ -23,8 +23,8 @@ FAULTS: tuple[Fault, ...] = (
         ),
         ("            if bare and fields[content] is None:", "            if bare:"),
         (
-            "        if part == START:\n            self._streams = ({}, {}, {})\n        elif data",
-            "        if data",
+            "        if part == START:\n            self._streams = ({}, {}, {})\n        if (",
+            "        if (",
         ),
         ("        out = self._before(event)\n", "        out = []\n"),
         ("        if self._always or len(delta) > CONTEXT or", "        if len(delta) > CONTEXT or"),
@@ -39,7 +39,7 @@ FAULTS: tuple[Fault, ...] = (
             "            if each.start < wait < each.end:\n                wait = max(each.start, since)",
             "            pass",
         ),
-        ("        return self._release(1 - drawer, key) if drawer < 2 else []", "        return []"),
+        ("            out = [*self._release(1 - drawer, key), *out]\n", "            pass\n"),
         ("            for drawer in (0, 1, 2)\n", "            for drawer in (0, 1)\n"),
         ("        return self._release(drawer, key, forget=True)", "        return []"),
         ("return [*self._release(0, event.message_id), *self._release(1, event.message_id)]", "return []"),
@@ -89,7 +89,6 @@ FAULTS: tuple[Fault, ...] = (
             "        everything = also is not None",
         ),
         ("(model.__dict__ | (model.__pydantic_extra__ or {})).items()", "model.__dict__.items()"),
-        ("            if text[each.start : each.end] != self.replace:", "            if True:"),
         (
             "            case dict() | list() | tuple() | Mapping() if place.depth >= DEEPEST:\n                return self.replace\n",
             "",
@@ -114,19 +113,21 @@ FAULTS: tuple[Fault, ...] = (
         REDACTION + "scanner.py",
         ("        yield from self._customised(text)", "        pass"),
         ("        yield from self._formed(text, since)", "        pass"),
-        ("            yield found\n            at = found.end", "            yield found"),
         (
             'return "weak" if self._keys.is_weak(name) else ""',
             'return ""',
         ),
-        ("if any(each.start < last.end for last, each in pairwise(every)):", "if False:"),
+        ("        if start < reached:\n", "        if False:\n"),
         (
             "            return not (is_reference(value) or value.lower() in (name.lower(), *KEPT))\n        if value",
             "            return True\n        if value",
         ),
         ("            return not (is_schema_text(value) or is_harmless(value))", "            return True"),
         ("        if is_harmless(value) or ((", "        if is_reference(value) or (("),
-        ("        if _is_prose(text, found):\n            return False\n", ""),
+        (
+            '        if text[found.end : found.end + 1] == " " and _is_prose(text, found):\n            return False\n',
+            "",
+        ),
         ('(("==" in operator or "!=" in operator) and _is_compared(value))', "False"),
         (' or (b"\\\\" in data and self.mentions(unescaped(data)))', ""),
         (
@@ -154,7 +155,7 @@ FAULTS: tuple[Fault, ...] = (
         ("_SHORTEST = 4  #", "_SHORTEST = 9  #"),
         ("        elif len(mark) < len(quote):", "        elif False:"),
         ("            if closer is not None and len(closer.group()) < len(quote)", "            if False"),
-        ("(_LINE if whole_line else _BARE).match(text, at)", "_BARE.match(text, at)"),
+        ("_LINE.match(text, at) if whole_line and q", "_LINE.match(text, at) if False and q"),
     ),
     *faults(
         REDACTION + "key_names.py",
@@ -187,7 +188,10 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "slim/runcast/slim/redaction/stream_redactor.py",
         ("        redacted = self._redactor.event(bare)\n", "        redacted = bare\n"),
-        ("        stream.recent = [text[max(0, wait - CONTEXT) : wait]]\n", "        stream.recent = []\n"),
+        (
+            "deque((text[max(0, wait - CONTEXT) : wait],), PIECES)",
+            "deque(maxlen=PIECES)",
+        ),
         (
             "        text, since = context + stream.held + stream.owed, len(context)\n        if not",
             '        context = ""\n        text, since = context + stream.held + stream.owed, len(context)\n        if not',

@@ -137,7 +137,7 @@ FAULTS: tuple[Fault, ...] = (
             "        self._judge(event)\n        redactor, entries",
             "        redactor, entries",
         ),
-        ("        if raw is not None:\n            self._keep_raw(RawEvent(event=raw))\n", ""),
+        ("        elif raw is not None:\n            self._keep_raw(RawEvent(event=raw))\n", ""),
         ("            self._plan = replace(plan, claim=claim)", "            self._plan = plan"),
         (
             "            end = RunEnd(last.status, last.terminal, last.usage)\n",
@@ -147,8 +147,8 @@ FAULTS: tuple[Fault, ...] = (
     *faults(
         "slim/runcast/slim/redaction/stream_redactor.py",
         (
-            "                        recent.append(delta)\n                        if len(recent)",
-            "                        if len(recent)",
+            '                        recent.append(fields["delta"])\n                        return',
+            "                        return",
         ),
         (
             '            self._hold(stream, "")\n            stream.muted = True\n',

@@ -5,11 +5,14 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode
 
 import pytest
+from ag_ui.core import RunStartedEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runcast.app import BadRequest
+from runcast.app import BadRequest, Cast
 from runcast.app.tenants.cursors import BLOCK, PREFIX, seal, shown, unseal
+from tests.app.agents import parrot
+from tests.app.serving import serving
 
 PLACES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=512)
 
@@ -64,3 +67,20 @@ def test_a_text_that_may_be_shown_is_its_own_cursor_unless_it_looks_sealed(text:
     cursor = shown("secret", text)
     assert unseal("secret", cursor) == text
     assert (cursor == text) is not text.startswith(PREFIX)
+
+
+async def test_a_thread_whose_id_looks_like_a_cursor_breaks_no_list() -> None:
+    """Whoever may name threads would keep others from what stands behind it."""
+    names = ["=c.", "=c.AAAA", "=c.ann-1"]
+    cast = Cast.open("memory://", agents=[parrot])
+    async with serving(cast, authorize=lambda *_: True) as host:
+        for name in names:
+            await cast.log.append(name, RunStartedEvent(thread_id=name, run_id="r"))
+        listed: list[str] = []
+        after = ""
+        while after is not None:
+            page = await host.http.get("/threads", params={"after": after, "limit": 1})
+            assert page.status_code == 200
+            listed += [each["thread_id"] for each in page.json()["threads"]]
+            after = page.json()["next"]
+        assert listed == names
