@@ -9,7 +9,7 @@ import pytest
 from ag_ui.core import CustomEvent
 
 from runcast.slim import Conflict, Note, RunLog, StoreError, Watch, open_store
-from tests.slim.logs import Clock, started, turn
+from tests.slim.logs import THREAD, Clock, make_log, started, turn
 
 
 async def test_a_note_is_left_heard_read_and_taken_off_by_one(shared_url: str):
@@ -66,6 +66,7 @@ async def test_a_tenants_log_opens_no_box():
             mine.notes.listen("b"),
             mine.notes.sweep(),
             mine.notes.take(note),
+            mine.notes.exchange(note, b"other"),
         ):
             with pytest.raises(StoreError, match="ask the log it was made from"):
                 await refused
@@ -110,3 +111,15 @@ async def test_an_id_that_was_used_does_not_keep_the_thread(shared_url: str):
             await there.start_run("t", "r1")
         await here.append_many("elsewhere", turn("r2"))
         await here.start_run("t", "r2")  # an id is one thread's
+
+
+async def test_a_note_gets_its_next_body_from_one_of_several(shared_url: str):
+    async with make_log(shared_url) as log:
+        note = await log.notes.leave("n", box="b", body=b"1", thread_id=THREAD)
+        assert note is not None
+        both = await asyncio.gather(log.notes.exchange(note, b"2"), log.notes.exchange(note, b"3"))
+        (won,) = [each for each in both if each is not None]
+        assert await log.notes.read("b") == [won]
+        assert not await log.notes.take(note)
+        assert await log.notes.take(won)
+        assert await log.notes.exchange(won, b"4") is None
