@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,10 +16,12 @@ from ag_ui.core import Event, RunAgentInput, RunErrorEvent, UserMessage
 from google.adk.agents import LlmAgent
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
+from google.adk.platform.time import set_time_provider
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
+from pydantic import TypeAdapter
 
 from tests.adapters.adk.fakes import Steady, call, calls, text
 from tests.adapters.adk.scenes import look
@@ -151,4 +156,55 @@ async def test_what_it_stores_while_another_worker_has_its_run_is_passed_over(
     awake.model.wakes.set()
     assert (await going)[-1].type.value == "RUN_FINISHED"
     assert "1 of sleeper" not in await awake.reads()
+    await awake.check(oracle)
+
+
+@asynccontextmanager
+async def frozen(url: str, at: int) -> AsyncGenerator[tuple[asyncio.subprocess.Process, list[Event]]]:
+    """A worker's process that is frozen in a model call, and the events that it gave until then."""
+    program = ["-W", "ignore", "-m", "tests.adapters.adk.frozen_worker", url, str(at)]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *program, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
+    assert process.stdout is not None
+    try:
+        lines = [line async for line in until_blank(process.stdout)]
+        yield process, [TypeAdapter[Event](Event).validate_json(line) for line in lines]
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def until_blank(output: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    while (line := await output.readline()).strip():
+        yield line
+
+
+FROZEN = [(1, False), (0, False), (0, True), (1, True)]
+
+
+@pytest.mark.skipif(not LONG, reason="a process that imports ADK takes seconds: the long form starts it")
+@pytest.mark.parametrize("services", ["database", "postgres"], indirect=True)
+@pytest.mark.parametrize(("at", "meanwhile"), FROZEN)
+async def test_a_process_that_was_frozen_stores_nothing_that_counts(
+    oracle: Oracle, services: Callable[[], Any], at: int, meanwhile: bool
+) -> None:
+    service = services()
+    async with (
+        asyncio.timeout(60),
+        frozen(str(service.db_engine.url.render_as_string(False)), at) as (process, events),
+    ):
+        awake = Worker("other", service, at if meanwhile else -1)
+        set_time_provider(time.time)  # a store orders events by their times, and two processes share no count
+        said = RunAgentInput(thread_id="t1", run_id="r1", messages=[UserMessage(id="asleep", content="hi")])
+        awake.took(said, [*events, RunErrorEvent(message="cut short", code="truncated")])
+        going = asyncio.ensure_future(awake.go_on())
+        await (awake.model.sleeps.wait() if meanwhile else going)
+        process.send_signal(signal.SIGCONT)
+        rest, _ = await process.communicate()
+        awake.model.wakes.set()
+        assert (await going)[-1].type.value == "RUN_FINISHED"
+    assert b"RUN_ERROR" in rest  # ADK refuses it, by the note of the run that took over
+    assert "of sleeper" not in await awake.reads()
     await awake.check(oracle)

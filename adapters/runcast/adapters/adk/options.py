@@ -20,7 +20,8 @@ class AdkOptions:
     streaming: Literal["sse", "none"] = "sse"
     """`none` asks the model for whole answers."""
     messages_snapshot: Literal["end"] | None = None
-    """`end` adds one MESSAGES_SNAPSHOT before the terminal event."""
+    """`end` adds one MESSAGES_SNAPSHOT before the terminal event. What agents said that ran as tools in earlier runs stays in
+    it where the input holds it: no session does. So a client that sends only new messages loses it, and with `AdkPlugin` all do."""
     snapshot_messages: int | None = None
     """The most messages of that snapshot, the latest ones; the client deletes the others."""
     max_result_length: int | None = None
