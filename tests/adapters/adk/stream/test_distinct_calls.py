@@ -94,7 +94,7 @@ def test_a_question_is_about_the_call_that_is_shown():
     }
     assert question.long_running_tool_ids == {"adk-1"}
     assert credential.get_function_calls()[0].args == {**login, "functionCallId": "e2:call_1"}
-    assert unknown is asked[3]
+    assert unknown == asked[3]
     assert keyless is asked[4]
     assert waiting.long_running_tool_ids == {"x:call_1"}
 

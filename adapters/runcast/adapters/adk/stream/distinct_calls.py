@@ -55,22 +55,21 @@ class DistinctCalls:
     def read(self, event: Event) -> Event:
         """One event under the ids that are shown: itself where these are the model's. Reading it again changes nothing."""
         parts = parts_of(event)
-        if event.partial or not any(_id(part) for part in parts):
+        given = [_id(part) for part in parts]
+        if event.partial or not any(given):
             return event
         numbers: dict[str, int] = {}
         ids: list[str | None] = []
-        for part in parts:
-            given = _id(part)
-            if given:
-                number = numbers[given] = numbers.get(given, -1) + 1
-                ids.append(
-                    self._call(event, given, number) if _is_call(part) else self._of(event, given, number)
-                )
+        for part, call_id in zip(parts, given, strict=True):
+            if call_id:
+                number = numbers[call_id] = numbers.get(call_id, -1) + 1
+                name = self._call if _is_call(part) else self._of
+                ids.append(name(event, call_id, number))
             else:
                 ids.append(None)
-        changed = [self._part(event, part, shown) for part, shown in zip(parts, ids, strict=True)]
-        fields: dict[str, Any] = self._fields(event)
-        if any(new is not old for new, old in zip(changed, parts, strict=True)):
+        fields = self._fields(event)
+        if ids != given or any(_asks(part) for part in parts):
+            changed = [self._part(event, part, shown) for part, shown in zip(parts, ids, strict=True)]
             assert event.content is not None
             fields["content"] = event.content.model_copy(update={"parts": changed})
             fields["long_running_tool_ids"] = _waiting(event, ids)
@@ -125,7 +124,7 @@ class DistinctCalls:
     def _part(self, event: Event, part: types.Part, shown: str | None) -> types.Part:
         call = part.function_call
         fields: dict[str, Any] = {} if shown is None or shown == _id(part) else {"id": shown}
-        if call is not None and call.name in (CONFIRMATION, CREDENTIAL):
+        if call is not None and _asks(part):
             fields |= self._concerned(event, call)
         if not fields:
             return part
@@ -163,16 +162,17 @@ _KINDS = ("function_call", "function_response", "executable_code", "code_executi
 
 def _id(part: types.Part) -> str | None:
     """The id of a call, or of what answers one."""
-    for name in _KINDS:
-        found = getattr(part, name)
-        if found is not None:
-            given: str | None = found.id
-            return given
-    return None
+    found = part.function_call or part.function_response or part.executable_code or part.code_execution_result
+    return None if found is None else found.id
 
 
 def _is_call(part: types.Part) -> bool:
     return part.function_call is not None or part.executable_code is not None
+
+
+def _asks(part: types.Part) -> bool:
+    """Whether this is ADK's own question about a call."""
+    return part.function_call is not None and part.function_call.name in (CONFIRMATION, CREDENTIAL)
 
 
 def _waiting(event: Event, ids: list[str | None]) -> set[str] | None:
