@@ -18,7 +18,7 @@ from ag_ui.core import (
 
 from runcast.slim.entry import Entry
 from runcast.slim.folding.step_records import Usage
-from runcast.slim.snapshots.schedule import SnapshotTaker
+from runcast.slim.snapshots.schedule import TOGETHER, SnapshotTaker
 from runcast.slim.snapshots.serializer import SlimSerializer
 
 SERIALIZER = SlimSerializer()
@@ -55,6 +55,15 @@ def test_a_snapshot_is_taken_now_and_then():
     timed = SnapshotTaker(SERIALIZER, every_ms=2_500)
     due = [seq for seq in range(1, 9) if timed.feed(entry(seq, NOISE)) is not None]
     assert due == [4, 7]
+
+
+@pytest.mark.parametrize("last", [2, TOGETHER - 1, TOGETHER, TOGETHER + 1, 3 * TOGETHER])
+def test_the_state_that_is_asked_for_has_every_entry(last: int):
+    taker = SnapshotTaker(SERIALIZER, every_entries=1_000, every_ms=10**9)
+    for seq in range(1, last + 1):
+        taker.feed(entry(seq, START if seq == 1 else NOISE))
+    assert taker.builder.state().seq == last
+    assert taker.take()["resume"]["seq"] == last
 
 
 def test_entries_that_a_snapshot_holds_are_passed_over():
