@@ -14,9 +14,11 @@ FAULTS: tuple[Fault, ...] = (
             'bare = fields["raw_event"] is None and',
         ),
         (
-            "        if _carries(event) and (data is None or self._may_hold(data)):\n            return self._grown(drawer, key, event, delta)\n",
-            "",
+            'if fields["metadata"] is None and fields["raw_event"] is None and',
+            'if fields["raw_event"] is None and',
         ),
+        ("        if _carries(event) and (data is None or self._may_hold(data)):", "        if False:"),
+        ('not self._scanner.begins("".join(recent)[-TAIL:] + delta)', "True"),
         (
             "    if event.metadata is not None or event.raw_event is not None or event.__pydantic_extra__:",
             "    if event.metadata is not None or event.raw_event is not None:",
@@ -39,7 +41,7 @@ FAULTS: tuple[Fault, ...] = (
             "            if each.start < wait < each.end:\n                wait = max(each.start, since)",
             "            pass",
         ),
-        ("            out = [*self._release(1 - drawer, key), *out]\n", "            pass\n"),
+        ("        if drawer < 2 and key in self._streams[1 - drawer]:", "        if False:"),
         ("            for drawer in (0, 1, 2)\n", "            for drawer in (0, 1)\n"),
         ("        return self._release(drawer, key, forget=True)", "        return []"),
         ("return [*self._release(0, event.message_id), *self._release(1, event.message_id)]", "return []"),
@@ -89,6 +91,7 @@ FAULTS: tuple[Fault, ...] = (
             "        everything = also is not None",
         ),
         ("(model.__dict__ | (model.__pydantic_extra__ or {})).items()", "model.__dict__.items()"),
+        ("            quoted = quote and text[start:end] != replace", "            quoted = quote"),
         (
             "            case dict() | list() | tuple() | Mapping() if place.depth >= DEEPEST:\n                return self.replace\n",
             "",
@@ -113,11 +116,13 @@ FAULTS: tuple[Fault, ...] = (
         REDACTION + "scanner.py",
         ("        yield from self._customised(text)", "        pass"),
         ("        yield from self._formed(text, since)", "        pass"),
+        ("            yield found\n", "            yield found\n            at = starts\n"),
+        ('if word is not None and q is None and kind != "whole line":', "if word is not None and q is None:"),
         (
             'return "weak" if self._keys.is_weak(name) else ""',
             'return ""',
         ),
-        ("        if start < reached:\n", "        if False:\n"),
+        ("        if start < reached or start == reached > 0:\n", "        if False:\n"),
         (
             "            return not (is_reference(value) or value.lower() in (name.lower(), *KEPT))\n        if value",
             "            return True\n        if value",
@@ -155,7 +160,13 @@ FAULTS: tuple[Fault, ...] = (
         ("_SHORTEST = 4  #", "_SHORTEST = 9  #"),
         ("        elif len(mark) < len(quote):", "        elif False:"),
         ("            if closer is not None and len(closer.group()) < len(quote)", "            if False"),
-        ("_LINE.match(text, at) if whole_line and q", "_LINE.match(text, at) if False and q"),
+        ("        end = _rest.match(text, end).end()", "        end = at + LONG"),
+    ),
+    *faults(
+        REDACTION + "search_windows.py",
+        ("            if match.end() > stop:", "            if False:"),
+        ("text[max(0, at - BEFORE) : at + PIECE + HINTED]", "text[max(0, at - BEFORE) : at + PIECE]"),
+        ("if finder(text[max(0, at - BEFORE) : end + behind])", "if finder(text[at:end])"),
     ),
     *faults(
         REDACTION + "key_names.py",
@@ -189,8 +200,8 @@ FAULTS: tuple[Fault, ...] = (
         "slim/runcast/slim/redaction/stream_redactor.py",
         ("        redacted = self._redactor.event(bare)\n", "        redacted = bare\n"),
         (
-            "deque((text[max(0, wait - CONTEXT) : wait],), PIECES)",
-            "deque(maxlen=PIECES)",
+            "        stream.recent = deque((text[max(0, wait - CONTEXT) : wait],), PIECES)\n",
+            "        stream.recent = deque((), PIECES)\n",
         ),
         (
             "        text, since = context + stream.held + stream.owed, len(context)\n        if not",

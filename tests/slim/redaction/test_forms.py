@@ -9,6 +9,8 @@ from itertools import chain, pairwise
 
 import pytest
 from ag_ui.core import TextMessageContentEvent, TextMessageEndEvent
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from runcast.slim import Redactor
 from runcast.slim.redaction.secret_values import (
@@ -18,6 +20,7 @@ from runcast.slim.redaction.secret_values import (
     looks_generated,
     looks_random,
 )
+from tests.conftest import share
 from tests.slim.redaction import (
     columned_forms,
     general_forms,
@@ -144,6 +147,44 @@ def test_a_pair_of_name_and_value_is_a_secret_by_its_name():
 def test_what_was_redacted_is_a_fixed_point(text: str):
     once = REDACTOR.text(text)
     assert REDACTOR.text(once) == once
+
+
+AROUND = (
+    "{}",
+    "say {} and go on",
+    '"{}"',
+    "x = '{}'",
+    "- {}\n- {}",
+    "({})",
+    "`{}`",
+    '{{"a": "{}"}}',
+    "<p>{}</p>",
+)
+
+
+@given(
+    st.sampled_from(EVERY),
+    st.sampled_from(EVERY),
+    st.sampled_from(AROUND),
+    st.sampled_from((" ", "\n", ", ", "; ")),
+)
+@settings(max_examples=share(600), deadline=None, derandomize=True)
+def test_in_any_place_and_beside_another_it_is_a_fixed_point_too(
+    one: str, other: str, around: str, between: str
+):
+    once = REDACTOR.text(around.replace("{}", one) + between + around.replace("{}", other))
+    assert REDACTOR.text(once) == once
+
+
+def test_what_touches_a_secret_is_one_with_it_and_a_key_in_a_string_ends_with_the_string():
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIE5h2k/9Az+0\n" * 9 + "-----END PRIVATE KEY-----"
+    for text, left in (
+        (f'password = "{key}"; next', 'password = "[redacted]"; next'),
+        (f'password = "{key[:60]}', 'password = "[redacted]'),
+        (f'password = "{key}', 'password = "[redacted]'),
+        ("cookies: \n'\"", "cookies: \n'\""),
+    ):
+        assert (REDACTOR.text(text), streamed(text), REDACTOR.text(left)) == (left, left, left)
 
 
 @texts

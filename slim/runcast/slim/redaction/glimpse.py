@@ -6,8 +6,7 @@ Nearly every event is passed by it, so it is one search. Does not know where a s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from string import ascii_lowercase
+from collections.abc import Iterable, Iterator, Sequence
 
 from runcast.slim.redaction.key_names import KeyNames
 from runcast.slim.redaction.secret_pattern import SecretPattern, any_of, compiled
@@ -103,26 +102,11 @@ def has_marks(form: SecretPattern) -> bool:
     return bool(form.marks or form.begins)
 
 
-def heads_of(marks: Iterable[str], letters: Sequence[str]) -> Callable[[str], Mapping[str, tuple[str, ...]]]:
-    """What has to stand before a delta that ends a mark which was split, by its last character: `pass` before `word`. The
-    patterns in `letters` are of what ends something behind any letter."""
-    split: dict[str, set[str]] = {}
-    for mark in marks:
-        for at in range(1, len(mark)):
-            split.setdefault(mark[at:], set()).add(mark[:at])
-    longest = max(map(len, split), default=0)
-    behind_letters = quick_finder(letters)
-
-    def heads(delta: str) -> Mapping[str, tuple[str, ...]]:
-        low = delta[: longest + 1].lower()
-        ends = (at for at in range(1, len(low) + 1) if not "a" <= low[at : at + 1] <= "z")
-        found = {head for at in ends for head in split.get(low[:at], ())}
-        if behind_letters(delta):
-            found.update(ascii_lowercase)
-        lasts = {head[-1] for head in found}
-        return {last: tuple(head for head in found if head[-1] == last) for last in lasts}
-
-    return heads
+def endings(marks: Iterable[str]) -> Iterator[str]:
+    """What a delta begins with when one of the marks was split."""
+    rests = sorted({mark[at:] for mark in marks for at in range(1, len(mark))})
+    for plain in (True, False):
+        yield rf"^(?i:{any_of(each for each in rests if each.isascii() is plain)})(?:[^a-z]|$)"
 
 
 def _shortest(marks: Iterable[str]) -> list[str]:

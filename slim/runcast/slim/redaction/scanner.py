@@ -15,10 +15,10 @@ from typing import Literal
 from runcast.slim.redaction.glimpse import (
     Search,
     either,
+    endings,
     glimpse_of,
     grouped,
     has_marks,
-    heads_of,
     together,
     unescaped,
 )
@@ -112,9 +112,8 @@ class Scanner:
         self.wakes = lru_cache(maxsize=4096)(self._wakes)  # of a delta; tokens repeat
         self._first = lru_cache(maxsize=4096)(self._growing)  # the same few words begin a text
         # Whether a delta may end a word that began in the one before: `ret a1b2…` itself does not show what it is about.
-        # Only then does anything depend on the deltas before it.
-        marks = (mark.rstrip() for form in forms for mark in form.marks)
-        self.heads = lru_cache(maxsize=4096)(heads_of(marks, [form.rests for form in forms if form.rests]))
+        split = endings(mark.rstrip() for form in forms for mark in form.marks)
+        self.resumes = quick_finder([*split, *(form.rests for form in forms if form.rests)])
 
     def suspects(self, data: bytes) -> bool:
         """The same as `mentions`, faster for JSON bytes, above all for long ones."""
@@ -367,7 +366,7 @@ def _merged(findings: Iterable[Finding]) -> list[Finding]:
     every = list(findings)
     reached = 0
     for start, end, *_ in every:
-        if start < reached:
+        if start < reached or start == reached > 0:
             break
         reached = end
     else:
@@ -376,8 +375,8 @@ def _merged(findings: Iterable[Finding]) -> list[Finding]:
     merged: list[Finding] = []
     for each in every:
         last = merged[-1] if merged else None
-        if last is None or each.start >= last.end:
-            merged.append(each)
+        if last is None or each.start > last.end:
+            merged.append(each)  # those that touch are one: nothing stands between them
         elif each.end > last.end:
             merged[-1] = Finding(last.start, each.end, last.quote, open=each.open)
     return merged

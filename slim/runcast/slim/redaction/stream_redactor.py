@@ -213,11 +213,8 @@ class StreamRedactor:
             self._openers.add(delta)
         if ":" in delta or "=" in delta:  # an operator: the name may stand before it
             return not recent
-        heads = self._scanner.heads(delta)
-        if heads:
-            before = "".join(recent)[-TAIL:] if recent else ""
-            fitting = heads.get(before[-1:].lower())
-            return not (fitting and before.lower().endswith(fitting) and self._scanner.begins(before + delta))
+        if self._scanner.resumes(delta):
+            return not recent or not self._scanner.begins("".join(recent)[-TAIL:] + delta)
         if remembers:
             self._harmless.add(delta)
         return True

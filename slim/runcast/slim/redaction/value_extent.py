@@ -76,12 +76,10 @@ def _quoted(text: str, at: int, quote: str, *, sure: bool) -> Finding | None:
     also end a string that has the name in it."""
     closer = _closer(text, at, quote)
     if closer is None:
-        return Finding(
-            at,
-            _broken_off(text, at, quote),
-            open=True,
-            weak=at == len(text) or (not sure and _is_structure(text, at)),
-        )
+        end = _broken_off(text, at, quote)
+        if at == end < len(text):
+            return None
+        return Finding(at, end, open=True, weak=at == len(text) or (not sure and _is_structure(text, at)))
     if closer.start() == at or (not sure and _is_structure(text, at, closer.start())):
         return None
     return Finding(at, closer.start())
@@ -107,10 +105,31 @@ def _closer(text: str, at: int, quote: str) -> re.Match[str] | None:
     depth, closing = len(quote) - 1, _CLOSING[quote[-1]]
     while (match := closing.search(text, at)) is not None:
         escapes = len(match.group()) - 1
+        key = _key_around(text, match.start()) if match.group() == "\n" else None
+        if key is not None:  # it has line breaks, also in a string
+            if key["end"] is None:
+                return None
+            at = key.end()
+            continue
         if match.group() == "\n" or escapes < depth or escapes % (2 * (depth + 1)) == depth:
             return match
         at = match.end()
     return None
+
+
+_LINE_OF_KEY = "[A-Za-z0-9+/=:, ]{0,80}"
+_key = re.compile(
+    rf"-----BEGIN [A-Za-z0-9 ]{{0,40}}-----\r?\n(?:{_LINE_OF_KEY}\r?\n){{0,200}}+"
+    rf"(?:(?P<end>-----END [A-Za-z0-9 ]{{0,40}}-----)|{_LINE_OF_KEY}-{{0,5}}[A-Z0-9 ]{{0,40}}-{{0,5}}\Z)"
+)
+_LONGEST_HEADER = 62
+
+
+def _key_around(text: str, line_break: int) -> re.Match[str] | None:
+    """The key with which a line ends that begins one, or what there is of it at the end of the text."""
+    begin = text.rfind("-----BEGIN", max(0, line_break - _LONGEST_HEADER), line_break)
+    key = _key.match(text, begin) if begin >= 0 else None
+    return key if key is not None and key.end() > line_break else None
 
 
 def _literal(text: str, at: int, quote: str) -> Finding | None:

@@ -91,9 +91,15 @@ ITEMS = SecretPattern(
     parts=lambda text: (
         (match.start("value"), match.end("value"))
         for match in _value.finditer(text)
-        if is_chosen(match["value"]) and ":" not in match["value"]
+        if is_chosen(match["value"]) and ":" not in match["value"] and not _is_command(match["value"])
     ),
 )
+
+
+def _is_command(item: str) -> bool:
+    return item.count(" ") > (0 if "=" in item else 3)
+
+
 # `DbPassword:`, and below it `Type: String` and `Default: x`
 _OVER = rf"(?i:{any_of((*_CHOSEN, 'secret', 'token', 'api_key', 'apikey'))}):[ \t]{{0,4}}\n"
 _FIELDS = r"(?:[ \t]{1,24}[\w-]{1,20}:[^\n]{0,60}\n){0,4}"

@@ -246,7 +246,7 @@ _NEAR = r"(?<!ublic.key)(?<!che.key)(?<!mary.key)(?<!eign.key)(?<!ency.key)(?!:)
 _RUN = r"[A-Za-z0-9_+/=-]"
 SPACED = SecretPattern(
     "spaced",
-    form=rf"{_FAST_KEY}{_NEAR}(?P<secret>{_RUN}{{20,}}+)(?![.\w@])",
+    form=rf"{_FAST_KEY}{_NEAR}(?!(?i:key)[_/+=-])(?P<secret>{_RUN}{{20,}}+)(?![.\w@])",
     hint=rf"(?i:{_NAME}|key|access|private)[\s()*`>,\-]",
     besides=rf"[0-9]{_RUN}{{10}}|{_RUN}{{10}}[0-9]",  # it has a digit
     opening=rf"(?:{_NAME}|(?i:key|access|private))(?:{_NEAR}(?P<secret>{_RUN}*+)|[\s()*`>,\-]{{0,4}})\Z",
