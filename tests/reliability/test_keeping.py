@@ -81,6 +81,13 @@ async def until(repeat: Callable[[], Awaitable[T]], *, patience: float = PATIENC
             await asyncio.sleep(LEASE_MS / 2_000)
 
 
+def send(pid: int | None, how: signal.Signals) -> None:
+    """A child that is done by then has nothing to be stopped in."""
+    assert pid is not None
+    with suppress(ProcessLookupError):
+        os.kill(pid, how)
+
+
 @pytest.mark.slow
 async def test_an_import_is_completed_by_the_same_import(url: str, long: bool) -> None:
     rng, lines = random.Random(url[:6]), await archive()
@@ -92,14 +99,14 @@ async def test_an_import_is_completed_by_the_same_import(url: str, long: bool) -
                 assert pipe.poll(PATIENCE)
                 pipe.recv()
             await asyncio.sleep(rng.random() * 0.02)
-            os.kill(child.pid or 0, how)
+            send(child.pid, how)
             with suppress(StoreError):  # the first one goes on at once, if it is whole
                 await log.append_many(THREADS[0], turn("later"))
             went_on = [each.run_id for each in await log.runs(THREADS[0])][2:]
             if how == signal.SIGSTOP:  # it holds SQLite's lock, perhaps, until it is let go
                 with suppress(StoreError):
                     await until(lambda: log.archive.import_all(source(lines)), patience=5 * LEASE_MS / 1_000)
-                os.kill(child.pid or 0, signal.SIGCONT)
+                send(child.pid, signal.SIGCONT)
             said = await asyncio.to_thread(everything, pipe)
             child.join()
             pipe.close()
@@ -131,13 +138,13 @@ async def test_a_retention_is_completed_by_the_next_one(url: str, long: bool, ra
             child, pipe = spawn(retain, url, raw_only)
             assert pipe.poll(PATIENCE)
             await asyncio.sleep(rng.random() * 0.05)
-            os.kill(child.pid or 0, how)
+            send(child.pid, how)
             with suppress(StoreError):
                 await log.append_many(THREADS[-1], turn("later"))
             went_on = any(each.run_id == "later" for each in await log.runs(THREADS[-1]))
             if how == signal.SIGSTOP:
                 await asyncio.sleep(3 * LEASE_MS / 1_000)
-                os.kill(child.pid or 0, signal.SIGCONT)
+                send(child.pid, signal.SIGCONT)
             await asyncio.to_thread(everything, pipe)
             child.join()
             pipe.close()
