@@ -71,6 +71,12 @@ def test_windows_cut_nothing_that_decides(before: int, monkeypatch: pytest.Monke
         assert found == [match.span() for match in pattern.finditer(text)], planted
 
 
+def test_what_only_a_window_shows_is_no_match(monkeypatch: pytest.MonkeyPatch):
+    for name in ("EDGE", "LONGEST_RUN"):
+        monkeypatch.setattr(search_windows, name, 0)
+    assert list(matches(re.compile(r"(?<!k)k{1,9}+(?!!)"), "." * 10 + "kkk!....", [(0, 12)], 1)) == []
+
+
 def test_what_is_short_is_searched_in_small_parts_of_a_piece():
     text = "." * 5_000 + "name=" + "." * 5_000
     assert [

@@ -230,10 +230,9 @@ class Scanner:
             # Read backwards, what lies behind the names comes first.
             area = max(0, size - stop - LONGEST_LEAD), size - max(0, start - LONGEST_NAME)
             spans = [each.span(1) for each in self._trail.finditer(reverse, *area)]
-            for begins, ends in reversed(spans):
-                name, end = size - ends, size - begins
-                if start <= name < stop and (lead := tail(text, end)) is not None:
-                    yield name, end, lead
+            found = ((size - ends, size - begins) for begins, ends in reversed(spans))
+            leads = ((name, end, tail(text, end)) for name, end in found if start <= name < stop)
+            yield from ((name, end, lead) for name, end, lead in leads if lead is not None)
 
     def _shorter(self, text: str, at: int, longer: re.Match[str]) -> tuple[int, int, re.Match[str]] | None:
         """The rest of a lead whose beginning was the value of another one, where it is a lead itself."""
