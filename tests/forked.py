@@ -6,12 +6,14 @@ Knows what they need imported; does not know what they do. One server serves all
 from __future__ import annotations
 
 import multiprocessing
-from multiprocessing.context import ForkServerContext
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 
 IMPORTED = [
     *("tests.reliability.children", "tests.reliability.nodes", "tests.reliability.graph"),
     *("tests.resume.langgraph_agent", "tests.resume.plain_graph"),
-    *("tests.resume.adk_agent", "tests.resume.adk_approval"),
+    *("tests.resume.adk_agent", "tests.resume.adk_approval", "tests.adapters.adk.frozen_worker"),
 ]
 
 
@@ -20,3 +22,23 @@ def nursery() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(IMPORTED)
     return context
+
+
+def spawn(target: Callable[..., None], *args: object) -> tuple[ForkServerProcess, Connection]:
+    """A child, and the pipe on which it says things."""
+    context = nursery()
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=target, args=(theirs, *args), daemon=True)
+    child.start()
+    theirs.close()
+    return child, ours
+
+
+def everything(pipe: Connection) -> list[object]:
+    """All that was said before the end."""
+    said: list[object] = []
+    try:
+        while True:
+            said.append(pipe.recv())
+    except (EOFError, OSError):
+        return said

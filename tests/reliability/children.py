@@ -10,40 +10,17 @@ import os
 import random
 import resource
 import signal
-from collections.abc import Callable
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerProcess
 
 from ag_ui.core import StateSnapshotEvent, ToolCallArgsEvent, ToolCallEndEvent, ToolCallStartEvent
 
 from runcast.slim.errors import Conflict, StoreError
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import open_store
-from tests.forked import nursery
 from tests.slim.logs import finished, started, text
 
 LEASE_MS = 60
 Told = list[int]
-
-
-def spawn(target: Callable[..., None], *args: object) -> tuple[ForkServerProcess, Connection]:
-    """A child, and the pipe on which it says things."""
-    context = nursery()
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=target, args=(theirs, *args), daemon=True)
-    child.start()
-    theirs.close()
-    return child, ours
-
-
-def everything(pipe: Connection) -> list[object]:
-    """All that was said before the end."""
-    said: list[object] = []
-    try:
-        while True:
-            said.append(pipe.recv())
-    except (EOFError, OSError):
-        return said
 
 
 def commit_and_die(pipe: Connection, url: str, thread: str, count: int) -> None:

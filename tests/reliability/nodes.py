@@ -23,7 +23,7 @@ import httpx
 from runcast.app import Cast
 from runcast.app.serve import address, listen, server
 from tests.app.serving import anyone
-from tests.reliability.children import spawn
+from tests.forked import spawn
 from tests.reliability.counting import EFFECTS, Counter, plan
 from tests.reliability.ledger import Ledger
 from tests.servers import free_port

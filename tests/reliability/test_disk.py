@@ -11,7 +11,7 @@ from pathlib import Path
 
 from runcast.app import Cast
 from runcast.slim import RunLog, StoreError, open_store
-from tests.reliability.children import everything, spawn
+from tests.forked import everything, spawn
 from tests.reliability.counting import Counter, asked, plan
 from tests.reliability.ledger import Ledger
 from tests.reliability.scenes import settle

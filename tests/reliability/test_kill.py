@@ -15,7 +15,8 @@ from runcast.slim.folding.conversation import fold
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.protocol.verifier import verify
 from runcast.slim.stores import open_store
-from tests.reliability.children import everything, race, spawn, write_for_ever, write_until_full
+from tests.forked import everything, spawn
+from tests.reliability.children import race, write_for_ever, write_until_full
 
 THREAD = "thread"
 IN_ONE_THREAD = 10  # kills

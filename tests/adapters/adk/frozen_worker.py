@@ -1,6 +1,6 @@
-"""A worker in a process of its own that is frozen in a model call, and writes its events to its output.
+"""A worker in a process of its own that is frozen in a model call, and tells its events.
 
-Run with the URL of a database and the number of the model call. SIGCONT lets it go on.
+Each goes out as JSON, and an empty text before it is frozen. SIGCONT lets it go on.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncGenerator
+from multiprocessing.connection import Connection
+from typing import Any
 
 from ag_ui.core import RunAgentInput, UserMessage
 from google.adk.agents import LlmAgent
@@ -26,6 +27,7 @@ class Freezes(Steady):
     """Stops its process in its model call of this number."""
 
     at: int
+    pipe: Any
     frozen: bool = False
 
     async def generate_content_async(
@@ -33,20 +35,21 @@ class Freezes(Steady):
     ) -> AsyncGenerator[LlmResponse, None]:
         if self.turn_of(llm_request) == self.at and not self.frozen:
             self.frozen = True
-            print(flush=True)
+            self.pipe.send("")
             os.kill(os.getpid(), signal.SIGSTOP)
         async for each in super().generate_content_async(llm_request, stream):
             yield each
 
 
-async def main(url: str, at: int) -> None:
+def life(pipe: Connection, url: str, at: int) -> None:
+    """One run, frozen in the model call of this number."""
+    asyncio.run(_run(pipe, url, at))
+
+
+async def _run(pipe: Connection, url: str, at: int) -> None:
     script = [calls(call("look", {"q": "x"})), *[text(f"{n} of sleeper") for n in range(1, 6)]]
-    root = LlmAgent(name="root", model=Freezes(script=script, at=at), tools=[look])
+    root = LlmAgent(name="root", model=Freezes(script=script, at=at, pipe=pipe), tools=[look])
     adapter = AdkAdapter(root, app_name="app", session_service=DatabaseSessionService(url))
     said = [UserMessage(id="asleep", content="hi")]
     async for event in adapter.run(RunAgentInput(thread_id="t1", run_id="r1", messages=said)):
-        print(event.model_dump_json(by_alias=True), flush=True)
-
-
-if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], int(sys.argv[2])))
+        pipe.send(event.model_dump_json(by_alias=True))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-import sys
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,12 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from pydantic import TypeAdapter
 
 from tests.adapters.adk.fakes import Steady, call, calls, text
+from tests.adapters.adk.frozen_worker import life
 from tests.adapters.adk.scenes import look
 from tests.adapters.adk.stage import Stage
 from tests.conftest import LONG
 from tests.e2e.oracle import Oracle
+from tests.forked import everything, spawn
 from tests.servers import own_schema, postgres_server
 
 __all__ = ["postgres_server"]
@@ -160,31 +163,23 @@ async def test_what_it_stores_while_another_worker_has_its_run_is_passed_over(
 
 
 @asynccontextmanager
-async def frozen(url: str, at: int) -> AsyncGenerator[tuple[asyncio.subprocess.Process, list[Event]]]:
-    """A worker's process that is frozen in a model call, and the events that it gave until then."""
-    program = ["-W", "ignore", "-m", "tests.adapters.adk.frozen_worker", url, str(at)]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *program, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
-    )
-    assert process.stdout is not None
+async def frozen(url: str, at: int) -> AsyncGenerator[tuple[int, Connection, list[Event]]]:
+    """The pid of a worker that is frozen in a model call, its pipe, and the events that it gave until then."""
+    process, pipe = spawn(life, url, at)
     try:
-        lines = [line async for line in until_blank(process.stdout)]
-        yield process, [TypeAdapter[Event](Event).validate_json(line) for line in lines]
+        told = [await asyncio.to_thread(pipe.recv)]
+        while told[-1]:
+            told.append(await asyncio.to_thread(pipe.recv))
+        assert process.pid is not None
+        yield process.pid, pipe, [TypeAdapter[Event](Event).validate_json(line) for line in told[:-1]]
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-
-
-async def until_blank(output: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    while (line := await output.readline()).strip():
-        yield line
+        process.kill()
+        process.join()
 
 
 FROZEN = [(1, False), (0, False), (0, True), (1, True)]
 
 
-@pytest.mark.skipif(not LONG, reason="a process that imports ADK takes seconds: the long form starts it")
 @pytest.mark.parametrize("services", ["database", "postgres"], indirect=True)
 @pytest.mark.parametrize(("at", "meanwhile"), FROZEN)
 async def test_a_process_that_was_frozen_stores_nothing_that_counts(
@@ -193,7 +188,7 @@ async def test_a_process_that_was_frozen_stores_nothing_that_counts(
     service = services()
     async with (
         asyncio.timeout(60),
-        frozen(str(service.db_engine.url.render_as_string(False)), at) as (process, events),
+        frozen(str(service.db_engine.url.render_as_string(False)), at) as (pid, pipe, events),
     ):
         awake = Worker("other", service, at if meanwhile else -1)
         set_time_provider(time.time)  # a store orders events by their times, and two processes share no count
@@ -201,10 +196,10 @@ async def test_a_process_that_was_frozen_stores_nothing_that_counts(
         awake.took(said, [*events, RunErrorEvent(message="cut short", code="truncated")])
         going = asyncio.ensure_future(awake.go_on())
         await (awake.model.sleeps.wait() if meanwhile else going)
-        process.send_signal(signal.SIGCONT)
-        rest, _ = await process.communicate()
+        os.kill(pid, signal.SIGCONT)
+        rest = await asyncio.to_thread(everything, pipe)
         awake.model.wakes.set()
         assert (await going)[-1].type.value == "RUN_FINISHED"
-    assert b"RUN_ERROR" in rest  # ADK refuses it, by the note of the run that took over
+    assert "RUN_ERROR" in str(rest)  # ADK refuses it, by the note of the run that took over
     assert "of sleeper" not in await awake.reads()
     await awake.check(oracle)

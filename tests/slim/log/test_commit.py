@@ -16,7 +16,8 @@ from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import MemoryStore, Store, open_store
 from runcast.slim.stores.contract.tools import take
 from runcast.slim.stores.records import Batch, Key, Page
-from tests.reliability.children import commit_and_die, everything, spawn
+from tests.forked import everything, spawn
+from tests.reliability.children import commit_and_die
 from tests.slim.logs import THREAD, Clock, Gate, finished, make_log, seqs, started, turn
 
 
