@@ -109,6 +109,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 def server(cast: Cast, app: Any, *, grace: float = 10.0, log_level: str = "warning") -> Server:
     """A server for an app of this cast."""
+    # uvicorn's own limit is 16 MB, of what a small frame unpacks to or of one without an end.
     frame = (HubLimits() if cast.hub is None else cast.hub.limits).frame
     config = uvicorn.Config(
         app,
@@ -116,8 +117,7 @@ def server(cast: Cast, app: Any, *, grace: float = 10.0, log_level: str = "warni
         access_log=False,
         timeout_graceful_shutdown=2,
         ws_ping_interval=None,
-        ws_max_size=CHARACTER
-        * frame,  # else 16 MB of what a small frame unpacks to, or of one without an end
+        ws_max_size=CHARACTER * frame,
     )
     return Server(config, cast, grace)
 

@@ -228,11 +228,8 @@ async def test_a_body_has_a_budget_of_values(more: dict[str, Any]) -> None:
         asking = Asking(cast.asgi(), bearer_of(cast))
         plain = json.dumps(run_input(**more)).encode()
         half = json.dumps(run_input(**more, context=[{"description": "\ud800", "value": ""}])).encode()
-        for body in (
-            plain,
-            half,
-            b"\xef\xbb\xbf" + plain,
-        ):  # what a run's input may hold, and other JSON may not
+        # What a run's input may hold, and other JSON may not.
+        for body in (plain, half, b"\xef\xbb\xbf" + plain):
             status, _, answer = await asking.ask("POST", "/", body=body, content_type="application/json")
             assert status == 413
             assert json.loads(answer)["detail"].startswith("a body has at most 10000 messages and 200000")

@@ -144,10 +144,9 @@ class RedisFanout:
             due = time.monotonic() + self._check
             self._ear, self._heeded = ear, set(self._hub.occupied())
             try:
-                # No node publishes on the topic without a channel: confirmed last, it keeps an idle connection.
-                async with (
-                    self._sending
-                ):  # two that connect at once lose one of their connections, and what it asked for
+                # No node publishes on the topic without a channel: confirmed last, it keeps an idle connection. Of two that
+                # connect at once, one loses its connection, and what it asked for.
+                async with self._sending:
                     await ear.subscribe(*map(self._keys.topic, [*self._heeded, ""]))
                 while True:
                     message = await ear.get_message(timeout=self._patience(due))

@@ -156,9 +156,8 @@ class StreamRedactor:
             return self._chunks(event, data)
         if part == START:
             self._streams = ({}, {}, {})
-        if (
-            part != PLAIN and data is not None and len(data) <= LONGEST
-        ):  # a longer one asks or holds something
+        # A longer one asks or holds something.
+        if part != PLAIN and data is not None and len(data) <= LONGEST:
             known = data.translate(OUTLINE) in self._outlines
             return (event,) if known else (self._terse(event, data),)
         return (self._redact_event(event, data) if data is None or self._may_hold(data) else event,)

@@ -22,10 +22,8 @@ from runcast.broadcast.hub.memory.ring import Fit, Kept, Replay, Ring, sound
 from runcast.broadcast.hub.signatures import Position
 
 log = logging.getLogger("runcast.hub")
-_LOOKS, _CROWDED_LOOKS = (
-    2,
-    16,
-)  # channels checked for each envelope, to find one to drop; an envelope adds one at most
+# Channels checked for each envelope, to find one to drop; an envelope adds one at most.
+_LOOKS, _CROWDED_LOOKS = 2, 16
 _EVENTS = 1_000  # cache channels whose last foreign event is kept
 
 

@@ -62,9 +62,7 @@ class _Broadcast:
             protocol = transport.protocol
             if protocol.extensions:
                 transport.write(frames, bodies)
-            elif (
-                protocol.state is OPEN and not transport.closing()
-            ):  # as `write` does it, without a call for each
+            elif protocol.state is OPEN and not transport.closing():  # as in `write`, without its call
                 transport.put(frames)
 
 
