@@ -19,7 +19,8 @@ from runcast.app import Cast
 from runcast.slim.errors import Conflict, StoreError
 from runcast.slim.log.run_log import RunLog
 from runcast.slim.stores import open_store
-from tests.reliability.children import LEASE_MS, everything, spawn
+from tests.forked import everything, spawn
+from tests.reliability.children import LEASE_MS
 from tests.slim.logs import turn
 
 THREADS = [f"t{n}" for n in range(6)]

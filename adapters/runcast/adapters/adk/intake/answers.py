@@ -56,9 +56,8 @@ class Answers:
 
     def under(self, calls: DistinctCalls) -> None:
         """Give the answers the ids that the session has: the model's own."""
-        for part in self.replies:
-            if part.function_response is not None and part.function_response.id is not None:
-                part.function_response.id = calls.models(part.function_response.id)
+        for answer in filter(None, (part.function_response for part in self.replies)):
+            answer.id = answer.id and calls.models(answer.id)
 
 
 @dataclass(frozen=True, slots=True)
