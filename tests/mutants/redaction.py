@@ -24,10 +24,7 @@ FAULTS: tuple[Fault, ...] = (
             "    if event.metadata is not None or event.raw_event is not None:",
         ),
         ("            if bare and fields[content] is None:", "            if bare:"),
-        (
-            "        if part == START:\n            self._streams = ({}, {}, {})\n        if (",
-            "        if (",
-        ),
+        ("        if part == START:\n            self._streams = ({}, {}, {})\n", ""),
         ("        out = self._before(event)\n", "        out = []\n"),
         ("        if self._always or len(delta) > CONTEXT or", "        if len(delta) > CONTEXT or"),
         ("        if self._scanner.wakes(delta):\n            return False\n", ""),
