@@ -68,9 +68,7 @@ class RunContext:
     agents: Mapping[str, str]  # descriptions of the agents below the root, by name
     frontend: Collection[str]  # tools whose calls open no interrupt
     observed: bool  # other plugins may still change the events
-    restated: Callable[
-        [Sequence[Event]], list[Message]
-    ]  # the conversation of a session, as the client shows it
+    restated: Callable[[Sequence[Event]], list[Message]]  # a session, as the client shows it
 
 
 class AgentEvents:
@@ -108,9 +106,7 @@ class AgentEvents:
             if event.id in ids:  # results may belong to calls of these
                 self._reader.read(event)
         self.shown: dict[str, int] = {}  # event id -> hash of the text that the client shows
-        self.written: dict[
-            str, Mapping[str, Any]
-        ] = {}  # event id -> the state that the client was sent of it
+        self.written: dict[str, Mapping[str, Any]] = {}  # event id -> the state that the client was sent
         self.answered: set[str] = set()
         self.pending: dict[str, Interrupt] = {}
         self.owners: dict[str, str] = {}  # interrupt id -> the subagent that asked

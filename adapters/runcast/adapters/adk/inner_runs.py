@@ -66,9 +66,8 @@ class InnerRuns:
     def _call_of(self, run: InnerRun, own: AgentEvents) -> tuple[str, str | None]:
         """The id under which the call is shown, and the subagent that made it."""
         around = self._open.get(run.within)
-        for events in (
-            (own, *(events for _, events in self._open.values())) if around is None else (around[1],)
-        ):
+        callers = [own, *(events for _, events in self._open.values())] if around is None else [around[1]]
+        for events in callers:
             call_id = events.calls.made_by(run.caller, run.call_id)
             if call_id in events.executing:
                 return call_id, events.executing[call_id]

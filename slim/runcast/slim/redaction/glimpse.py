@@ -75,9 +75,8 @@ _ESCAPES = (
 )
 
 
-Search = tuple[
-    Finder, re.Pattern[str], SecretPattern
-]  # of a form: whether a text may hold it, and where it stands
+# Of a form: whether a text may hold it, and where it stands.
+Search = tuple[Finder, re.Pattern[str], SecretPattern]
 
 
 def together(forms: Sequence[SecretPattern]) -> tuple[Finder, list[Search]]:

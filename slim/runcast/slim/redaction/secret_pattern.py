@@ -36,13 +36,9 @@ class SecretPattern:
     )
     apart: bool = False  # searched by itself: together with others it does not fit the engine's cache
     begins: tuple[str, ...] = ()  # marks too, with no letter or digit before them
-    whole: bool = (
-        False  # it begins where a word does: what a stream has released in part is no secret of this form
-    )
+    whole: bool = False  # begins where a word does: the rest of a longer word is none
     rests: str = ""  # linear syntax: what a delta begins with that ends what begins an opening
-    parts: Callable[[str], Iterable[tuple[int, int]]] | None = (
-        None  # where secrets stand in a match that has several
-    )
+    parts: Callable[[str], Iterable[tuple[int, int]]] | None = None  # secrets within a match
     besides: str = ""  # linear syntax: stands beside the hint, and is looked for where that was found
     reach: int = REACH  # so many characters, and one run without blanks, show whether it is one
 
